@@ -27,7 +27,6 @@ timeout_options(void)
 static void
 a_session_over_request_timeout_has_its_process_ended(void)
 {
-	rig_begin();
 	rig_running(timeout_options(), 1);
 	rig_arrive();
 	rig_at(29999);
@@ -37,13 +36,11 @@ a_session_over_request_timeout_has_its_process_ended(void)
 	CHECK_EQ(END_REQUEST_TIMEOUT, rig_process(0)->end);
 	rig_at(35000);
 	CHECK_STR("kill 0", rig_did());
-	rig_end();
 }
 
 static void
 a_session_of_a_blind_process_is_never_too_old(void)
 {
-	rig_begin();
 	rig_running(timeout_options(), 1);
 	rig_arrive();
 	rig_at(20000);
@@ -51,13 +48,11 @@ a_session_of_a_blind_process_is_never_too_old(void)
 	rig_at(90000);
 	CHECK_STR("hand 0>0", rig_did());
 	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 a_session_that_ends_in_time_ends_nothing(void)
 {
-	rig_begin();
 	rig_running(timeout_options(), 1);
 	for (int i = 0; i < 5; i++) {
 		rig_at(25000 * i);
@@ -67,7 +62,6 @@ a_session_that_ends_in_time_ends_nothing(void)
 		(void)rig_done(0);
 	}
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -75,7 +69,6 @@ a_prefetched_session_ages_from_its_turn_on(void)
 {
 	struct app_options o = timeout_options();
 
-	rig_begin();
 	o.prefetch = 1;
 	o.max_processes = 1;
 	rig_running(o, 1);
@@ -87,7 +80,6 @@ a_prefetched_session_ages_from_its_turn_on(void)
 	CHECK_STR("", rig_did());
 	rig_at(50000);
 	CHECK_STR("term 0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -95,7 +87,6 @@ of_several_sessions_the_oldest_counts(void)
 {
 	struct app_options o = timeout_options();
 
-	rig_begin();
 	o.concurrency = 2;
 	rig_running(o, 1);
 	rig_arrive();
@@ -110,33 +101,28 @@ of_several_sessions_the_oldest_counts(void)
 	CHECK_STR("term 0, spawn 1", rig_did());
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
 a_retiring_process_has_its_request_timeout_too(void)
 {
-	rig_begin();
 	rig_running(timeout_options(), 1);
 	rig_arrive();
 	pool_retire(&rig.pool, 0, rig.now);
 	(void)rig_did();
 	rig_at(30000);
 	CHECK_STR("term 0", rig_did());
-	rig_end();
 }
 
 static void
 a_request_timeout_is_no_failure_of_the_app(void)
 {
-	rig_begin();
 	rig_running(timeout_options(), 1);
 	rig_arrive();
 	rig_at(30000);
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUEST_TIMEOUT]);
-	rig_end();
 }
 
 static void
@@ -144,7 +130,6 @@ a_slow_session_is_reported_once(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	o.slow_timeout = TSPAN_SECONDS(5);
 	rig_running(o, 1);
 	rig_arrive();
@@ -156,7 +141,6 @@ a_slow_session_is_reported_once(void)
 	rig_arrive();
 	rig_at(65000);
 	CHECK_STR("hand 0>0, slow 0", rig_did());
-	rig_end();
 }
 
 /* --- max_lifetime, max_memory ------------------------------------------- */
@@ -173,20 +157,17 @@ lifetime_options(void)
 static void
 at_max_lifetime_the_replacement_is_ready_first(void)
 {
-	rig_begin();
 	rig_running(lifetime_options(), 1);
 	rig_at(66000);
 	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_LIFETIME, rig_process(0)->end);
-	rig_end();
 }
 
 static void
 a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
 {
-	rig_begin();
 	rig_running(lifetime_options(), 1);
 	rig_at(59000);
 	rig_arrive();
@@ -198,17 +179,14 @@ a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
 	rig_ready(1);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 an_idle_process_above_the_minimum_is_not_replaced(void)
 {
-	rig_begin();
 	rig_running(lifetime_options(), 2);
 	rig_at(66000);
 	CHECK_STR("stop 0, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -216,12 +194,10 @@ without_a_place_an_idle_process_leaves_before_its_replacement(void)
 {
 	struct app_options o = lifetime_options();
 
-	rig_begin();
 	o.max_processes = 1;
 	rig_running(o, 1);
 	rig_at(66000);
 	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -229,7 +205,6 @@ without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 {
 	struct app_options o = lifetime_options();
 
-	rig_begin();
 	o.max_processes = 1;
 	rig_running(o, 1);
 	rig_at(59000);
@@ -238,7 +213,6 @@ without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 	CHECK_STR("hand 0>0", rig_did());
 	(void)rig_done(0);
 	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -246,7 +220,6 @@ without_a_place_a_busy_process_leaves_though_connections_wait(void)
 {
 	struct app_options o = lifetime_options();
 
-	rig_begin();
 	o.max_processes = 2;
 	rig_running(o, 2);
 	rig_at(59000);
@@ -260,7 +233,6 @@ without_a_place_a_busy_process_leaves_though_connections_wait(void)
 	CHECK_STR("hand 2>1", rig_did());
 	rig_ready(2);
 	CHECK_STR("stop 1, hand 3>2, spawn 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -268,7 +240,6 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 {
 	struct app_options o = lifetime_options();
 
-	rig_begin();
 	o.max_processes = 1;
 	o.concurrency = 2;
 	rig_running(o, 1);
@@ -279,7 +250,6 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 	(void)rig_done(0);
 	CHECK_STR("stop 0, spawn 1", rig_did());
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_end();
 }
 
 static void
@@ -287,7 +257,6 @@ lifetimes_differ_by_a_tenth(void)
 {
 	struct app_options o = lifetime_options();
 
-	rig_begin();
 	o.min_processes = 4;
 	rig_running(o, 4);
 	for (uint32_t a = 0; a < 4; a++)
@@ -299,7 +268,6 @@ lifetimes_differ_by_a_tenth(void)
 	CHECK(rig_app(0)->outdated > 0 && rig_app(0)->outdated < 4);
 	rig_at(66000);
 	CHECK_EQ(4, rig_app(0)->outdated);
-	rig_end();
 }
 
 static void
@@ -307,13 +275,11 @@ a_shorter_max_lifetime_holds_for_living_processes(void)
 {
 	struct app_options o = lifetime_options();
 
-	rig_begin();
 	rig_running(o, 1);
 	o.max_lifetime = TSPAN_SECONDS(10);
 	rig_change(0, &o);
 	rig_at(11000);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -321,7 +287,6 @@ a_process_over_max_memory_is_replaced(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	o.max_memory = 1000;
 	rig_running(o, 1);
 	pool_measured(&rig.pool, 0, 1000, rig.now);
@@ -331,7 +296,6 @@ a_process_over_max_memory_is_replaced(void)
 	rig_ready(1);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_MEMORY, rig_process(0)->end);
-	rig_end();
 }
 
 /* --- processes whose output nobody reads -------------------------------- */
@@ -339,37 +303,31 @@ a_process_over_max_memory_is_replaced(void)
 static void
 a_process_that_nobody_hears_leaves_when_another_is_ready(void)
 {
-	rig_begin();
 	rig_running(age_options(), 1);
 	pool_unheard(&rig.pool, 0, true, rig.now);
 	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_KEEPER, rig_process(0)->end);
-	rig_end();
 }
 
 static void
 a_process_that_nobody_hears_leaves_at_once_if_none_can_follow(void)
 {
-	rig_begin();
 	rig_running(age_options(), 1);
 	pool_unheard(&rig.pool, 0, false, rig.now);
 	CHECK_STR("stop 0, spawn 1", rig_did());
 	CHECK_EQ(END_KEEPER, rig_process(0)->end);
-	rig_end();
 }
 
 static void
 a_starting_process_that_nobody_hears_is_stopped(void)
 {
-	rig_begin();
 	rig_running(age_options(), 1);
 	pool_unheard(&rig.pool, 0, true, rig.now);
 	CHECK_STR("spawn 1", rig_did());
 	pool_unheard(&rig.pool, 1, true, rig.now);
 	CHECK_STR("stop 1, spawn 2", rig_did());
-	rig_end();
 }
 
 /* --- one process for each connection ------------------------------------ */
@@ -379,7 +337,6 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	rig_running(o, 1);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	CHECK_STR("stop 0", rig_did());
@@ -391,7 +348,6 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 	CHECK_STR("stop 1", rig_did());
 	rig_arrive_n(2);
 	CHECK_STR("spawn 2, spawn 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -399,7 +355,6 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	o.min_processes = 0;
 	rig_add(&o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
@@ -413,7 +368,6 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 	CHECK_STR("stop 0, spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("hand 0>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -421,25 +375,21 @@ an_app_that_renews_is_ready_without_a_process(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	rig.tells = true;
 	rig_add(&o);
 	(void)rig_did();
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	CHECK_STR("tell 0 ready", rig_did());
-	rig_end();
 }
 
 static void
 when_renewing_ends_the_minimum_comes_back(void)
 {
-	rig_begin();
 	rig_running(age_options(), 1);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	(void)rig_did();
 	pool_app_renew(&rig.pool, 0, false, rig.now);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 /* --- one session for each process --------------------------------------- */
@@ -456,33 +406,28 @@ single_options(void)
 static void
 a_single_session_is_completed_by_any_exit(void)
 {
-	rig_begin();
 	rig_running(single_options(), 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
 	rig_exits(0, END_FAILURE);
 	CHECK_EQ(1, rig_app(0)->figures.completed);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	rig_end();
 }
 
 static void
 a_single_session_is_lost_by_a_signal(void)
 {
-	rig_begin();
 	rig_running(single_options(), 1);
 	rig_arrive();
 	(void)rig_did();
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	rig_end();
 }
 
 static void
 a_completed_session_forgives_failed_starts(void)
 {
-	rig_begin();
 	rig_running(single_options(), 1);
 	rig_exits(0, END_EXIT);
 	rig_at(2000);
@@ -494,13 +439,11 @@ a_completed_session_forgives_failed_starts(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	rig_end();
 }
 
 static void
 an_exit_after_it_failed_completes_nothing(void)
 {
-	rig_begin();
 	rig_running(single_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -508,23 +451,19 @@ an_exit_after_it_failed_completes_nothing(void)
 	rig_exits(0, END_FAILURE);
 	CHECK_EQ(0, rig_app(0)->figures.completed);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
 an_exit_without_its_session_is_a_failed_start(void)
 {
-	rig_begin();
 	rig_running(single_options(), 1);
 	rig_exits(0, END_FAILURE);
 	CHECK(rig_app(0)->backoff.delay != 0);
-	rig_end();
 }
 
 static void
 a_single_session_that_was_never_received_goes_to_another_process(void)
 {
-	rig_begin();
 	rig_running(single_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -534,7 +473,6 @@ a_single_session_that_was_never_received_goes_to_another_process(void)
 	rig_gone(0);
 	CHECK_EQ(0, rig_app(0)->figures.completed);
 	CHECK_STR("hand 0>1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -542,7 +480,6 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	o.limited = true;
 	o.min_processes = 0;
 	rig_add(&o);
@@ -553,7 +490,6 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 	CHECK_STR("lock 0", rig_did());
 	pool_lock_granted(&rig.pool, 0, 1, rig.now);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -561,7 +497,6 @@ while_renewing_a_connection_comes_in_even_without_a_queue(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	o.max_queue = 0;
 	o.min_processes = 0;
 	rig_add(&o);
@@ -572,7 +507,6 @@ while_renewing_a_connection_comes_in_even_without_a_queue(void)
 	CHECK_STR("", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0, resume 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -580,7 +514,6 @@ an_app_that_accepts_itself_is_never_renewed(void)
 {
 	struct app_options o = age_options();
 
-	rig_begin();
 	o.sessions = false;
 	o.listens = true;
 	rig_add(&o);
@@ -589,7 +522,6 @@ an_app_that_accepts_itself_is_never_renewed(void)
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	pool_backlog(&rig.pool, 0, 1, rig.now);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -597,7 +529,6 @@ a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 {
 	struct app_options o = timeout_options();
 
-	rig_begin();
 	o.min_processes = 0;
 	o.max_processes = 1;
 	o.prefetch = 1;
@@ -613,47 +544,46 @@ a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 	CHECK_STR("", rig_did());
 	rig_at(19000);
 	CHECK_STR("term 0", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_session_over_request_timeout_has_its_process_ended);
-	RUN(a_session_of_a_blind_process_is_never_too_old);
-	RUN(a_session_that_ends_in_time_ends_nothing);
-	RUN(a_prefetched_session_ages_from_its_turn_on);
-	RUN(of_several_sessions_the_oldest_counts);
-	RUN(a_retiring_process_has_its_request_timeout_too);
-	RUN(a_request_timeout_is_no_failure_of_the_app);
-	RUN(a_slow_session_is_reported_once);
-	RUN(at_max_lifetime_the_replacement_is_ready_first);
-	RUN(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
-	RUN(an_idle_process_above_the_minimum_is_not_replaced);
-	RUN(without_a_place_an_idle_process_leaves_before_its_replacement);
-	RUN(without_a_place_a_busy_process_leaves_when_its_session_ends);
-	RUN(without_a_place_a_busy_process_leaves_though_connections_wait);
-	RUN(without_a_place_a_process_with_several_sessions_gets_no_more);
-	RUN(lifetimes_differ_by_a_tenth);
-	RUN(a_shorter_max_lifetime_holds_for_living_processes);
-	RUN(a_process_over_max_memory_is_replaced);
-	RUN(a_process_that_nobody_hears_leaves_when_another_is_ready);
-	RUN(a_process_that_nobody_hears_leaves_at_once_if_none_can_follow);
-	RUN(a_starting_process_that_nobody_hears_is_stopped);
-	RUN(while_renewing_each_connection_has_a_process_of_its_own);
-	RUN(while_renewing_an_older_process_does_not_serve_a_connection);
-	RUN(an_app_that_renews_is_ready_without_a_process);
-	RUN(when_renewing_ends_the_minimum_comes_back);
-	RUN(a_single_session_is_completed_by_any_exit);
-	RUN(a_single_session_is_lost_by_a_signal);
-	RUN(a_completed_session_forgives_failed_starts);
-	RUN(an_exit_after_it_failed_completes_nothing);
-	RUN(an_exit_without_its_session_is_a_failed_start);
-	RUN(a_single_session_that_was_never_received_goes_to_another_process);
-	RUN(while_renewing_a_new_process_waits_for_its_lock);
-	RUN(while_renewing_a_connection_comes_in_even_without_a_queue);
-	RUN(an_app_that_accepts_itself_is_never_renewed);
-	RUN(a_prefetched_session_ages_from_a_growth_of_concurrency_on);
+	RIG(a_session_over_request_timeout_has_its_process_ended);
+	RIG(a_session_of_a_blind_process_is_never_too_old);
+	RIG(a_session_that_ends_in_time_ends_nothing);
+	RIG(a_prefetched_session_ages_from_its_turn_on);
+	RIG(of_several_sessions_the_oldest_counts);
+	RIG(a_retiring_process_has_its_request_timeout_too);
+	RIG(a_request_timeout_is_no_failure_of_the_app);
+	RIG(a_slow_session_is_reported_once);
+	RIG(at_max_lifetime_the_replacement_is_ready_first);
+	RIG(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
+	RIG(an_idle_process_above_the_minimum_is_not_replaced);
+	RIG(without_a_place_an_idle_process_leaves_before_its_replacement);
+	RIG(without_a_place_a_busy_process_leaves_when_its_session_ends);
+	RIG(without_a_place_a_busy_process_leaves_though_connections_wait);
+	RIG(without_a_place_a_process_with_several_sessions_gets_no_more);
+	RIG(lifetimes_differ_by_a_tenth);
+	RIG(a_shorter_max_lifetime_holds_for_living_processes);
+	RIG(a_process_over_max_memory_is_replaced);
+	RIG(a_process_that_nobody_hears_leaves_when_another_is_ready);
+	RIG(a_process_that_nobody_hears_leaves_at_once_if_none_can_follow);
+	RIG(a_starting_process_that_nobody_hears_is_stopped);
+	RIG(while_renewing_each_connection_has_a_process_of_its_own);
+	RIG(while_renewing_an_older_process_does_not_serve_a_connection);
+	RIG(an_app_that_renews_is_ready_without_a_process);
+	RIG(when_renewing_ends_the_minimum_comes_back);
+	RIG(a_single_session_is_completed_by_any_exit);
+	RIG(a_single_session_is_lost_by_a_signal);
+	RIG(a_completed_session_forgives_failed_starts);
+	RIG(an_exit_after_it_failed_completes_nothing);
+	RIG(an_exit_without_its_session_is_a_failed_start);
+	RIG(a_single_session_that_was_never_received_goes_to_another_process);
+	RIG(while_renewing_a_new_process_waits_for_its_lock);
+	RIG(while_renewing_a_connection_comes_in_even_without_a_queue);
+	RIG(an_app_that_accepts_itself_is_never_renewed);
+	RIG(a_prefetched_session_ages_from_a_growth_of_concurrency_on);
 	return check_finish();
 }

@@ -7,11 +7,8 @@
 static void
 restart_has_a_new_process_ready_before_an_old_one_leaves(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 2", rig_did());
 	CHECK_EQ(1, rig_process(2)->generation);
@@ -19,20 +16,17 @@ restart_has_a_new_process_ready_before_an_old_one_leaves(void)
 	CHECK_STR("stop 1, spawn 3", rig_did());
 	rig_ready(3);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 restart_lets_a_busy_process_finish(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_end();
 }
 
 static void
@@ -81,11 +75,8 @@ a_full_table_has_one_old_process_leave_first(void)
 static void
 idle_processes_of_the_new_generation_get_connections_first(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	rig_ready(2);
 	rig_arrive();
@@ -94,13 +85,11 @@ idle_processes_of_the_new_generation_get_connections_first(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>2, hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
 a_new_generation_that_dies_young_is_given_up(void)
 {
-	rig_begin();
 	rig.tells = true;
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
@@ -113,19 +102,15 @@ a_new_generation_that_dies_young_is_given_up(void)
 	CHECK_EQ(0, rig_app(0)->outdated);
 	CHECK(!app_rolling(rig_app(0)));
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 a_first_process_that_fails_twice_alike_ends_the_rollout(void)
 {
-	struct app_options o = rig_options();
-
-	o.start_limit = 100;
-	o.restart_delay_max = TSPAN_SECONDS(1000);
-	rig_begin();
+	rig.o.start_limit = 100;
+	rig.o.restart_delay_max = TSPAN_SECONDS(1000);
 	rig.tells = true;
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 1", rig_did());
 	rig_spawned(1);
@@ -142,13 +127,11 @@ a_first_process_that_fails_twice_alike_ends_the_rollout(void)
 	CHECK_STR("hand 0>0", rig_did());
 	rig_at(1000000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_fails_after_ready_has_failed_otherwise(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
@@ -160,7 +143,6 @@ a_process_that_fails_after_ready_has_failed_otherwise(void)
 	rig_ready(1);
 	rig_exits(1, END_FAILURE);
 	CHECK(app_rolling(rig_app(0)));
-	rig_end();
 }
 
 /* No process was started after another had failed. */
@@ -188,10 +170,7 @@ first_processes_that_fail_together_are_tried_again(void)
 static void
 a_generation_that_has_served_may_fail_start_limit_times(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 3);
+	rig_running(rig.o, 3);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
 	rig_ready(3);
@@ -208,13 +187,11 @@ a_generation_that_has_served_may_fail_start_limit_times(void)
 		(void)rig_did();
 	}
 	CHECK(app_rolling(rig_app(0)));
-	rig_end();
 }
 
 static void
 after_a_rollout_was_given_up_old_processes_end_without_failure(void)
 {
-	rig_begin();
 	rig.tells = true;
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
@@ -229,18 +206,14 @@ after_a_rollout_was_given_up_old_processes_end_without_failure(void)
 	CHECK_STR("stop 0", rig_did());
 	rig_exits(0, END_EXIT);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 /* Three new processes that become ready and die replace one old process. */
 static void
 after_a_new_process_died_young_old_processes_stay(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 3;
-	rig_running(o, 3);
+	rig.o.min_processes = 3;
+	rig_running(rig.o, 3);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 3", rig_did());
 	rig_ready(3);
@@ -256,17 +229,13 @@ after_a_new_process_died_young_old_processes_stay(void)
 	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
-	rig_end();
 }
 
 static void
 after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
 	rig_ready(2);
@@ -286,7 +255,6 @@ after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 	(void)rig_done(2);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
-	rig_end();
 }
 
 /*
@@ -313,12 +281,9 @@ begin_doubtful(struct app_options o, uint32_t max_processes)
 static void
 after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
 {
-	struct app_options o = rig_options();
-
-	o.sessions = false;
-	o.ready_after = TSPAN_SECONDS(1);
-	rig_begin();
-	rig_add(&o);
+	rig.o.sessions = false;
+	rig.o.ready_after = TSPAN_SECONDS(1);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(40000);
@@ -336,7 +301,6 @@ after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
 	rig_at(72000);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
-	rig_end();
 }
 
 static void
@@ -377,28 +341,23 @@ after_a_failure_of_the_new_generation_no_old_process_is_given_away(void)
 static void
 under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
 	rig_spawned(2);
 	rig_exits(2, END_FAILURE);
-	o.min_processes = o.max_processes = 1;
-	rig_change(0, &o);
+	rig.o.min_processes = rig.o.max_processes = 1;
+	rig_change(0, &rig.o);
 	CHECK_STR("stop 0", rig_did());
 	rig_exits(0, END_EXIT);
 	rig_at(2000);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
 sessions_of_the_old_generation_prove_nothing_of_the_new_one(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	rig_spawned(1);
@@ -407,47 +366,37 @@ sessions_of_the_old_generation_prove_nothing_of_the_new_one(void)
 	(void)rig_did();
 	(void)rig_done(0);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
 restart_calls_off_starts_that_were_not_carried_out(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 0", rig_did());
 	CHECK_EQ(1, rig_process(0)->generation);
-	rig_end();
 }
 
 static void
 after_a_restart_ready_is_announced_again(void)
 {
-	rig_begin();
 	rig.tells = true;
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("stop 0, tell 0 ready", rig_did());
-	rig_end();
 }
 
 static void
 an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
-	o.concurrency = 3;
-	rig_change(0, &o);
+	rig.o.concurrency = 3;
+	rig_change(0, &rig.o);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
 	rig_arrive();
@@ -456,7 +405,6 @@ an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 	rig_ready(1);
 	CHECK_STR("stop 0, hand 1>1", rig_did());
 	CHECK_EQ(2, rig_app(0)->room.places);
-	rig_end();
 }
 
 static void
@@ -479,10 +427,7 @@ one_process_is_replaced_and_the_others_stay(void)
 static void
 several_processes_are_replaced_together(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 4);
+	rig_running(rig.o, 4);
 	pool_replace(&rig.pool, 1, rig.now);
 	pool_replace(&rig.pool, 2, rig.now);
 	pool_replace(&rig.pool, 2, rig.now);
@@ -492,18 +437,14 @@ several_processes_are_replaced_together(void)
 	CHECK_STR("stop 2, spawn 5", rig_did());
 	rig_ready(5);
 	CHECK_STR("stop 1", rig_did());
-	rig_end();
 }
 
 static void
 a_process_whose_replacement_does_not_live_stays(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 2);
+	rig_running(rig.o, 2);
 	pool_replace(&rig.pool, 1, rig.now);
-	for (uint32_t i = 0; i < o.start_limit; i++) {
+	for (uint32_t i = 0; i < rig.o.start_limit; i++) {
 		rig_at(10000 * (i + 1));
 		CHECK_STR("spawn 2", rig_did());
 		rig_spawned(2);
@@ -516,37 +457,28 @@ a_process_whose_replacement_does_not_live_stays(void)
 	CHECK_EQ(ROLLOUT_GIVEN_UP, rig_app(0)->rollout.state);
 	CHECK_EQ(0, rig_app(0)->outdated);
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
-	rig_end();
 }
 
 static void
 a_starting_process_that_is_to_be_replaced_starts_again(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0", rig_did());
 	pool_replace(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
 waiters_are_served_by_the_new_generation(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("stop 0, hand 1>1", rig_did());
-	rig_end();
 }
 
 /* --- options ------------------------------------------------------------ */
@@ -554,32 +486,25 @@ waiters_are_served_by_the_new_generation(void)
 static void
 more_concurrency_serves_waiters_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(4);
 	CHECK_STR("hand 0>0", rig_did());
-	o.concurrency = 3;
-	rig_change(0, &o);
+	rig.o.concurrency = 3;
+	rig_change(0, &rig.o);
 	CHECK_STR("hand 1>0, hand 2>0", rig_did());
-	rig_end();
 }
 
 static void
 less_concurrency_ends_no_session_and_adds_none(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 4;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.concurrency = 4;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(4);
 	(void)rig_did();
-	o.concurrency = 2;
-	rig_change(0, &o);
+	rig.o.concurrency = 2;
+	rig_change(0, &rig.o);
 	rig_arrive();
 	rig_done(0);
 	rig_done(0);
@@ -587,117 +512,92 @@ less_concurrency_ends_no_session_and_adds_none(void)
 	CHECK_EQ(2, process_sessions(rig_process(0)));
 	rig_done(0);
 	CHECK_STR("hand 4>0", rig_did());
-	rig_end();
 }
 
 static void
 a_change_leaves_the_order_of_idle_processes(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 3);
-	o.concurrency = 2;
-	rig_change(0, &o);
-	o.concurrency = 1;
-	rig_change(0, &o);
+	rig_running(rig.o, 3);
+	rig.o.concurrency = 2;
+	rig_change(0, &rig.o);
+	rig.o.concurrency = 1;
+	rig_change(0, &rig.o);
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 1>1, hand 2>2", rig_did());
-	rig_end();
 }
 
 static void
 a_raised_minimum_is_met_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 1);
-	o.min_processes = 3;
-	rig_change(0, &o);
+	rig_running(rig.o, 1);
+	rig.o.min_processes = 3;
+	rig_change(0, &rig.o);
 	CHECK_STR("spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
 changed_timeouts_hold_for_running_sessions(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(1000);
-	o.start_timeout = TSPAN_SECONDS(5);
-	rig_change(0, &o);
+	rig.o.start_timeout = TSPAN_SECONDS(5);
+	rig_change(0, &rig.o);
 	rig_at(5000);
 	CHECK_STR("term 0", rig_did());
-	o.kill_timeout = TSPAN_SECONDS(1);
-	rig_change(0, &o);
+	rig.o.kill_timeout = TSPAN_SECONDS(1);
+	rig_change(0, &rig.o);
 	rig_at(5999);
 	CHECK_STR("", rig_did());
 	rig_at(6000);
 	CHECK_STR("kill 0", rig_did());
-	rig_end();
 }
 
 static void
 a_shorter_queue_timeout_holds_for_waiters(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	rig_at(500);
-	o.queue_timeout = TSPAN_MSECONDS(600);
-	rig_change(0, &o);
+	rig.o.queue_timeout = TSPAN_MSECONDS(600);
+	rig_change(0, &rig.o);
 	rig_at(599);
 	CHECK_STR("", rig_did());
 	rig_at(600);
 	CHECK_STR("refuse 1 late", rig_did());
-	rig_end();
 }
 
 static void
 a_shorter_queue_refuses_no_waiter_in_it(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(5);
 	(void)rig_did();
-	o.max_queue = 1;
-	rig_change(0, &o);
+	rig.o.max_queue = 1;
+	rig_change(0, &rig.o);
 	CHECK_STR("", rig_did());
 	CHECK_EQ(4, rig_app(0)->queue.count);
 	CHECK(!pool_may_accept(&rig.pool, 0));
-	rig_end();
 }
 
 static void
 a_higher_start_limit_ends_the_failure(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.start_limit = 1;
-	rig_add(&o);
+	rig.o.start_limit = 1;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	CHECK(app_has_failed(rig_app(0)));
-	o.start_limit = 5;
-	rig_change(0, &o);
+	rig.o.start_limit = 5;
+	rig_change(0, &rig.o);
 	CHECK(!app_has_failed(rig_app(0)));
 	rig_at(1250);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -889,12 +789,9 @@ later(void)
 static void
 time_passes_with_every_fact(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 3;
+	rig.o.min_processes = 3;
 	later();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	later();
 	pool_start_queued(&rig.pool, 0, rig.now);
@@ -932,7 +829,7 @@ time_passes_with_every_fact(void)
 	later();
 	rig_accept_resumed(0);
 	later();
-	rig_change(0, &o);
+	rig_change(0, &rig.o);
 	later();
 	pool_app_restart(&rig.pool, 0, rig.now);
 	later();
@@ -946,7 +843,6 @@ time_passes_with_every_fact(void)
 	later();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
 	later();
-	rig_end();
 }
 
 /* --- figures ------------------------------------------------------------ */
@@ -970,120 +866,108 @@ every_connection_has_exactly_one_end(void)
 static void
 a_changed_max_requests_holds_for_living_processes(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
-	o.max_requests = 2;
-	rig_change(0, &o);
+	rig.o.max_requests = 2;
+	rig_change(0, &rig.o);
 	rig_arrive();
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	o.max_requests = 3;
-	rig_change(0, &o);
+	rig.o.max_requests = 3;
+	rig_change(0, &rig.o);
 	rig_done(0);
 	CHECK_STR("", rig_did());
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_over_a_lowered_max_requests_gets_one_session_more(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		rig_arrive();
 		(void)rig_did();
 		rig_done(0);
 	}
-	o.max_requests = 2;
-	rig_change(0, &o);
+	rig.o.max_requests = 2;
+	rig_change(0, &rig.o);
 	CHECK_STR("", rig_did());
 	rig_arrive();
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_change(0, &o);
+	rig_change(0, &rig.o);
 	rig_done(0);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 less_concurrency_makes_no_session_a_prefetched_one(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 2;
-	rig_running(o, 2);
+	rig.o.concurrency = 2;
+	rig_running(rig.o, 2);
 	rig_arrive_n(4);
 	(void)rig_did();
-	o.concurrency = 1;
-	rig_change(0, &o);
+	rig.o.concurrency = 1;
+	rig_change(0, &rig.o);
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_done(0);
 	rig_done(0);
 	rig_at(10);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(restart_has_a_new_process_ready_before_an_old_one_leaves);
-	RUN(restart_lets_a_busy_process_finish);
+	RIG(restart_has_a_new_process_ready_before_an_old_one_leaves);
+	RIG(restart_lets_a_busy_process_finish);
 	RUN(restart_goes_beyond_max_processes_by_one);
 	RUN(restart_of_many_starts_a_tenth_of_them_at_a_time);
 	RUN(a_full_table_has_one_old_process_leave_first);
-	RUN(idle_processes_of_the_new_generation_get_connections_first);
-	RUN(a_new_generation_that_dies_young_is_given_up);
-	RUN(a_first_process_that_fails_twice_alike_ends_the_rollout);
-	RUN(a_process_that_fails_after_ready_has_failed_otherwise);
+	RIG(idle_processes_of_the_new_generation_get_connections_first);
+	RIG(a_new_generation_that_dies_young_is_given_up);
+	RIG(a_first_process_that_fails_twice_alike_ends_the_rollout);
+	RIG(a_process_that_fails_after_ready_has_failed_otherwise);
 	RUN(first_processes_that_fail_together_are_tried_again);
-	RUN(a_generation_that_has_served_may_fail_start_limit_times);
-	RUN(after_a_rollout_was_given_up_old_processes_end_without_failure);
-	RUN(after_a_new_process_died_young_old_processes_stay);
-	RUN(after_a_failure_of_the_new_generation_no_old_job_is_stopped);
+	RIG(a_generation_that_has_served_may_fail_start_limit_times);
+	RIG(after_a_rollout_was_given_up_old_processes_end_without_failure);
+	RIG(after_a_new_process_died_young_old_processes_stay);
+	RIG(after_a_failure_of_the_new_generation_no_old_job_is_stopped);
 	RUN(after_a_failure_of_the_new_generation_no_old_process_idles_too_long);
 	RUN(after_a_failure_of_the_new_generation_no_old_process_is_given_away);
-	RUN(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt);
-	RUN(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
-	RUN(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
-	RUN(restart_calls_off_starts_that_were_not_carried_out);
-	RUN(after_a_restart_ready_is_announced_again);
-	RUN(an_old_process_gets_no_more_sessions_than_when_it_was_started);
+	RIG(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt);
+	RIG(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
+	RIG(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
+	RIG(restart_calls_off_starts_that_were_not_carried_out);
+	RIG(after_a_restart_ready_is_announced_again);
+	RIG(an_old_process_gets_no_more_sessions_than_when_it_was_started);
 	RUN(one_process_is_replaced_and_the_others_stay);
-	RUN(several_processes_are_replaced_together);
-	RUN(a_process_whose_replacement_does_not_live_stays);
-	RUN(a_starting_process_that_is_to_be_replaced_starts_again);
-	RUN(waiters_are_served_by_the_new_generation);
-	RUN(more_concurrency_serves_waiters_at_once);
-	RUN(less_concurrency_ends_no_session_and_adds_none);
-	RUN(a_change_leaves_the_order_of_idle_processes);
-	RUN(a_raised_minimum_is_met_at_once);
-	RUN(changed_timeouts_hold_for_running_sessions);
-	RUN(a_shorter_queue_timeout_holds_for_waiters);
-	RUN(a_shorter_queue_refuses_no_waiter_in_it);
-	RUN(a_higher_start_limit_ends_the_failure);
+	RIG(several_processes_are_replaced_together);
+	RIG(a_process_whose_replacement_does_not_live_stays);
+	RIG(a_starting_process_that_is_to_be_replaced_starts_again);
+	RIG(waiters_are_served_by_the_new_generation);
+	RIG(more_concurrency_serves_waiters_at_once);
+	RIG(less_concurrency_ends_no_session_and_adds_none);
+	RIG(a_change_leaves_the_order_of_idle_processes);
+	RIG(a_raised_minimum_is_met_at_once);
+	RIG(changed_timeouts_hold_for_running_sessions);
+	RIG(a_shorter_queue_timeout_holds_for_waiters);
+	RIG(a_shorter_queue_refuses_no_waiter_in_it);
+	RIG(a_higher_start_limit_ends_the_failure);
 	RUN(larger_memory_changes_no_session_and_no_waiter);
 	RUN(the_same_facts_give_the_same_actions);
 	RUN(larger_memory_has_room_for_more);
 	RUN(larger_tables_serve_what_the_smaller_ones_held_up);
 	RUN(a_snapshot_is_equal_and_shares_nothing);
 	RUN(actions_that_were_called_off_take_no_memory);
-	RUN(time_passes_with_every_fact);
+	RIG(time_passes_with_every_fact);
 	RUN(every_connection_has_exactly_one_end);
-	RUN(a_changed_max_requests_holds_for_living_processes);
-	RUN(a_process_over_a_lowered_max_requests_gets_one_session_more);
-	RUN(less_concurrency_makes_no_session_a_prefetched_one);
+	RIG(a_changed_max_requests_holds_for_living_processes);
+	RIG(a_process_over_a_lowered_max_requests_gets_one_session_more);
+	RIG(less_concurrency_makes_no_session_a_prefetched_one);
 	return check_finish();
 }

@@ -5,18 +5,15 @@
 static void
 a_connection_goes_to_an_idle_process_at_once(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
 	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 the_most_recently_idle_process_is_first(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 3);
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 1>1, hand 2>2", rig_did());
@@ -25,13 +22,11 @@ the_most_recently_idle_process_is_first(void)
 	rig_done(2);
 	rig_arrive_n(3);
 	CHECK_STR("hand 2>2, hand 0>0, hand 1>1", rig_did());
-	rig_end();
 }
 
 static void
 blind_processes_take_turns(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 3);
 	for (uint32_t n = 0; n < 3; n++)
 		pool_blind(&rig.pool, n, rig.now);
@@ -45,13 +40,11 @@ blind_processes_take_turns(void)
 	rig_done(1);
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 2>2, hand 1>1", rig_did());
-	rig_end();
 }
 
 static void
 of_blind_processes_the_newest_generation_is_first(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 3);
 	for (uint32_t n = 0; n < 3; n++)
 		pool_blind(&rig.pool, n, rig.now);
@@ -62,16 +55,12 @@ of_blind_processes_the_newest_generation_is_first(void)
 	(void)rig_did();
 	rig_arrive();
 	CHECK_STR("hand 0>3", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_is_not_ready_gets_nothing(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0", rig_did());
 	rig_arrive();
 	CHECK_STR("", rig_did());
@@ -79,31 +68,23 @@ a_process_that_is_not_ready_gets_nothing(void)
 	CHECK_STR("", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_without_sessions_to_give_is_ready_when_it_is_spawned(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.sessions = false;
-	rig_add(&o);
+	rig.o.sessions = false;
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0", rig_did());
 	rig_spawned(0);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 waiters_are_served_in_the_order_of_arrival(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(4);
 	CHECK_STR("hand 0>0", rig_did());
 	rig_done(0);
@@ -112,34 +93,26 @@ waiters_are_served_in_the_order_of_arrival(void)
 	CHECK_STR("hand 2>0", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 3>0", rig_did());
-	rig_end();
 }
 
 static void
 an_end_of_a_session_wakes_one_waiter_and_the_oldest(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 2;
-	rig_running(o, 2);
+	rig.o.max_processes = 2;
+	rig_running(rig.o, 2);
 	rig_arrive_n(5);
 	(void)rig_did();
 	rig_done(1);
 	CHECK_STR("hand 2>1", rig_did());
 	CHECK_EQ(2, rig_app(0)->queue.count);
-	rig_end();
 }
 
 static void
 an_end_in_one_app_wakes_nobody_of_another(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
+	rig_running(rig.o, 1);
 	rig_arrive_at(0);
 	rig_arrive_at(1);
 	rig_arrive_at(1);
@@ -148,32 +121,24 @@ an_end_in_one_app_wakes_nobody_of_another(void)
 	CHECK_STR("", rig_did());
 	rig_done(1);
 	CHECK_STR("hand 2>1", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_becomes_ready_serves_as_many_as_it_has_room_for(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 3;
-	rig_add(&o);
+	rig.o.concurrency = 3;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_arrive_n(5);
 	rig_ready(0);
 	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
-	rig_end();
 }
 
 static void
 the_process_with_the_fewest_sessions_is_first(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 3;
-	rig_running(o, 2);
+	rig.o.concurrency = 3;
+	rig_running(rig.o, 2);
 	rig_arrive_n(6);
 	CHECK_STR("hand 0>0, hand 1>1, hand 2>1, hand 3>0, hand 4>0, hand 5>1",
 	    rig_did());
@@ -183,39 +148,30 @@ the_process_with_the_fewest_sessions_is_first(void)
 	rig_arrive_n(2);
 	CHECK_EQ(3, process_sessions(rig_process(0)));
 	CHECK_EQ(2, process_sessions(rig_process(1)));
-	rig_end();
 }
 
 static void
 of_equally_busy_processes_the_most_recently_used_is_first(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 2;
-	rig_running(o, 3);
+	rig.o.concurrency = 2;
+	rig_running(rig.o, 3);
 	rig_arrive_n(3);
 	(void)rig_did();
 	rig_arrive();
 	CHECK_STR("hand 3>2", rig_did());
-	rig_end();
 }
 
 static void
 a_process_never_has_more_sessions_than_concurrency(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 4;
-	o.max_processes = 2;
-	rig_running(o, 2);
+	rig.o.concurrency = 4;
+	rig.o.max_processes = 2;
+	rig_running(rig.o, 2);
 	rig_arrive_n(12);
 	(void)rig_did();
 	CHECK_EQ(4, process_sessions(rig_process(0)));
 	CHECK_EQ(4, process_sessions(rig_process(1)));
 	CHECK_EQ(4, rig_app(0)->queue.count);
-	rig_end();
 }
 
 /* --- hand-overs that fail ----------------------------------------------- */
@@ -223,24 +179,19 @@ a_process_never_has_more_sessions_than_concurrency(void)
 static void
 a_connection_that_could_not_be_handed_goes_to_a_sibling_first(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 2;
-	rig_running(o, 2);
+	rig.o.max_processes = 2;
+	rig_running(rig.o, 2);
 	rig_arrive_n(4);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
 	rig_hand_failed(0);
 	CHECK_STR("", rig_did());
 	rig_done(1);
 	CHECK_STR("hand 0>1", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -249,13 +200,11 @@ a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
 	CHECK_STR("", rig_did());
 	rig_at(10);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_took_nothing_has_room_once_it_speaks(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -263,31 +212,25 @@ a_process_that_took_nothing_has_room_once_it_speaks(void)
 	rig_at(3);
 	pool_spoke(&rig.pool, 0, rig.now);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_took_nothing_has_room_once_a_session_ends(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 2;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.concurrency = 2;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	rig_hand_failed(1);
 	CHECK_STR("", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_has_the_times_of_its_state_and_its_use(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_at(500);
 	rig_arrive();
@@ -298,17 +241,13 @@ a_process_has_the_times_of_its_state_and_its_use(void)
 	rig_done(0);
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(700), rig_process(0)->since);
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(700), rig_process(0)->used);
-	rig_end();
 }
 
 static void
 a_hand_over_that_failed_does_not_count_against_max_requests(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_requests = 1;
-	rig_running(o, 1);
+	rig.o.max_requests = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	CHECK(rig_process(0)->expiring);
@@ -316,13 +255,11 @@ a_hand_over_that_failed_does_not_count_against_max_requests(void)
 	CHECK(!rig_process(0)->expiring);
 	rig_at(10);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -333,7 +270,6 @@ waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 	rig_at(100);
 	CHECK_EQ(
 	    TSPAN_MSECONDS(10), pool_idle_while_waiting(&rig.pool, 0, rig.now));
-	rig_end();
 }
 
 /* --- what a process may not say ------------------------------------------ */
@@ -341,7 +277,6 @@ waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 static void
 done_of_a_connection_of_another_process_is_refused(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive_n(2);
 	(void)rig_did();
@@ -350,28 +285,23 @@ done_of_a_connection_of_another_process_is_refused(void)
 	CHECK(!rig_done_of(0, ILIST_NONE));
 	CHECK(rig_done_of(0, 0));
 	CHECK(!rig_done_of(0, 0));
-	rig_end();
 }
 
 static void
 done_of_a_connection_that_was_not_handed_yet_is_refused(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	CHECK(!rig_done_of(0, 0));
 	CHECK_STR("hand 0>0", rig_did());
 	CHECK(rig_done_of(0, 0));
-	rig_end();
 }
 
 static void
 a_second_ready_is_refused(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	CHECK(!rig_ready(0));
-	rig_end();
 }
 
 static void
@@ -393,44 +323,42 @@ ready_told_after_the_death_of_the_process_does_no_harm(void)
 static void
 a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	CHECK(pool_lost(&rig.pool, 0, 0, rig.now));
 	CHECK_STR("hand 1>0", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_connection_goes_to_an_idle_process_at_once);
-	RUN(the_most_recently_idle_process_is_first);
-	RUN(blind_processes_take_turns);
-	RUN(of_blind_processes_the_newest_generation_is_first);
-	RUN(a_process_that_is_not_ready_gets_nothing);
-	RUN(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
-	RUN(waiters_are_served_in_the_order_of_arrival);
-	RUN(an_end_of_a_session_wakes_one_waiter_and_the_oldest);
-	RUN(an_end_in_one_app_wakes_nobody_of_another);
-	RUN(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
-	RUN(the_process_with_the_fewest_sessions_is_first);
-	RUN(of_equally_busy_processes_the_most_recently_used_is_first);
-	RUN(a_process_never_has_more_sessions_than_concurrency);
-	RUN(a_connection_that_could_not_be_handed_goes_to_a_sibling_first);
-	RUN(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
-	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
-	RUN(a_process_that_took_nothing_has_room_once_a_session_ends);
-	RUN(a_process_has_the_times_of_its_state_and_its_use);
-	RUN(a_hand_over_that_failed_does_not_count_against_max_requests);
-	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
-	RUN(done_of_a_connection_of_another_process_is_refused);
-	RUN(done_of_a_connection_that_was_not_handed_yet_is_refused);
-	RUN(a_second_ready_is_refused);
+	RIG(a_connection_goes_to_an_idle_process_at_once);
+	RIG(the_most_recently_idle_process_is_first);
+	RIG(blind_processes_take_turns);
+	RIG(of_blind_processes_the_newest_generation_is_first);
+	RIG(a_process_that_is_not_ready_gets_nothing);
+	RIG(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
+	RIG(waiters_are_served_in_the_order_of_arrival);
+	RIG(an_end_of_a_session_wakes_one_waiter_and_the_oldest);
+	RIG(an_end_in_one_app_wakes_nobody_of_another);
+	RIG(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
+	RIG(the_process_with_the_fewest_sessions_is_first);
+	RIG(of_equally_busy_processes_the_most_recently_used_is_first);
+	RIG(a_process_never_has_more_sessions_than_concurrency);
+	RIG(a_connection_that_could_not_be_handed_goes_to_a_sibling_first);
+	RIG(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
+	RIG(a_process_that_took_nothing_has_room_once_it_speaks);
+	RIG(a_process_that_took_nothing_has_room_once_a_session_ends);
+	RIG(a_process_has_the_times_of_its_state_and_its_use);
+	RIG(a_hand_over_that_failed_does_not_count_against_max_requests);
+	RIG(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
+	RIG(done_of_a_connection_of_another_process_is_refused);
+	RIG(done_of_a_connection_that_was_not_handed_yet_is_refused);
+	RIG(a_second_ready_is_refused);
 	RUN_ALONE(ready_told_after_the_death_of_the_process_does_no_harm);
-	RUN(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
+	RIG(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
 	return check_finish();
 }

@@ -6,7 +6,6 @@
 static void
 begin_young(struct app_options o)
 {
-	rig_begin();
 	rig_running(o, 1);
 }
 
@@ -15,20 +14,17 @@ begin_young(struct app_options o)
 static void
 an_assigned_connection_of_a_dead_process_goes_back_at_once(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	rig_died(0, END_SIGNAL);
 	CHECK_STR("hand 0>1", rig_did());
 	CHECK_EQ(0, rig.pool.conns[0].retries);
 	rig_gone(0);
-	rig_end();
 }
 
 static void
 a_connection_that_a_dead_process_never_received_goes_to_a_sibling(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -39,16 +35,13 @@ a_connection_that_a_dead_process_never_received_goes_to_a_sibling(void)
 	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.retaken);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
 a_connection_that_a_dead_process_had_received_is_lost(void)
 {
-	struct app_options o = rig_options();
-
-	o.concurrency = 2;
-	begin_young(o);
+	rig.o.concurrency = 2;
+	begin_young(rig.o);
 	rig_arrive_n(2);
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
@@ -56,17 +49,14 @@ a_connection_that_a_dead_process_had_received_is_lost(void)
 	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 	CHECK_EQ(1, rig_app(0)->queue.count);
-	rig_end();
 }
 
 static void
 connections_taken_back_come_before_waiters_in_their_old_order(void)
 {
-	struct app_options o = rig_options();
-
-	o.concurrency = 3;
-	o.max_processes = 1;
-	begin_young(o);
+	rig.o.concurrency = 3;
+	rig.o.max_processes = 1;
+	begin_young(rig.o);
 	rig_arrive_n(5);
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
@@ -78,17 +68,13 @@ connections_taken_back_come_before_waiters_in_their_old_order(void)
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
-	rig_end();
 }
 
 static void
 a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.retry_limit = 2;
-	rig_running(o, 4);
+	rig.o.retry_limit = 2;
+	rig_running(rig.o, 4);
 	rig_arrive();
 	for (int i = 0; i < 3; i++) {
 		uint32_t process;
@@ -103,17 +89,13 @@ a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
 	CHECK_STR("refuse 0 retries", rig_did());
 	CHECK_EQ(3, rig_app(0)->figures.retaken);
 	CHECK_EQ(1, rig_app(0)->figures.refused);
-	rig_end();
 }
 
 static void
 a_number_that_is_used_again_has_no_retries(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.retry_limit = 1;
-	rig_running(o, 4);
+	rig.o.retry_limit = 1;
+	rig_running(rig.o, 4);
 	for (int i = 0; i < 2; i++) {
 		uint32_t process;
 
@@ -127,7 +109,6 @@ a_number_that_is_used_again_has_no_retries(void)
 		CHECK(rig_done(rig.pool.conns[0].process));
 	}
 	CHECK_EQ(0, rig_app(0)->figures.refused);
-	rig_end();
 }
 
 static void
@@ -141,7 +122,6 @@ messages_from_before_the_death_still_count(void)
 	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.completed);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
@@ -152,22 +132,18 @@ nothing_is_handed_to_a_dead_process(void)
 	rig_died(0, END_SIGNAL);
 	CHECK_STR("", rig_did());
 	rig_gone(0);
-	rig_end();
 }
 
 static void
 a_number_of_a_dead_process_is_not_used_before_it_is_gone(void)
 {
-	struct app_options o = rig_options();
-
-	o.restart_delay = 0;
-	begin_young(o);
+	rig.o.restart_delay = 0;
+	begin_young(rig.o);
 	rig_died(0, END_SIGNAL);
 	CHECK_STR("spawn 1", rig_did());
 	rig_gone(0);
 	rig_exits(1, END_SIGNAL);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 /* --- backoff ------------------------------------------------------------ */
@@ -196,7 +172,6 @@ after_a_young_death_the_next_start_waits_for_restart_delay(void)
 	CHECK_STR("", rig_did());
 	rig_at(1751);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -210,33 +185,29 @@ the_delay_doubles_with_a_quarter_of_jitter_at_most(void)
 		(void)rig_did();
 		rig_ready(0);
 	}
-	rig_end();
 }
 
 static void
 the_delay_ends_at_restart_delay_max(void)
 {
-	struct app_options o = rig_options();
 	int64_t ms = 0;
 
-	o.restart_delay_max = TSPAN_SECONDS(4);
-	begin_young(o);
+	rig.o.restart_delay_max = TSPAN_SECONDS(4);
+	begin_young(rig.o);
 	for (int i = 0; i < 6; i++) {
 		ms = restart_after_death(0);
 		(void)rig_did();
 		rig_ready(0);
 	}
 	CHECK(ms >= 4000 && ms <= 5002);
-	rig_end();
 }
 
 static void
 a_shorter_restart_delay_max_holds_for_the_present_delay(void)
 {
-	struct app_options o = rig_options();
 	tstamp died;
 
-	begin_young(o);
+	begin_young(rig.o);
 	for (int i = 0; i < 6; i++) {
 		(void)restart_after_death(0);
 		(void)rig_did();
@@ -245,11 +216,10 @@ a_shorter_restart_delay_max_holds_for_the_present_delay(void)
 	died = rig.now;
 	rig_exits(0, END_SIGNAL);
 	(void)rig_did();
-	o.restart_delay_max = TSPAN_SECONDS(2);
-	rig_change(0, &o);
+	rig.o.restart_delay_max = TSPAN_SECONDS(2);
+	rig_change(0, &rig.o);
 	CHECK_EQ(0, app_processes(rig_app(0)));
 	CHECK(pool_deadline(&rig.pool) <= died + TSPAN_MSECONDS(2500));
-	rig_end();
 }
 
 static void
@@ -261,19 +231,15 @@ a_process_that_outlives_min_server_life_resets_the_delay(void)
 	rig_ready(0);
 	rig_at(100000);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	rig_end();
 }
 
 /* A process that was there when others failed proves nothing. */
 static void
 an_older_process_does_not_reset_the_delay(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	o.max_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig.o.max_processes = 2;
+	rig_running(rig.o, 2);
 	rig_at(60000);
 	rig_arrive();
 	(void)rig_did();
@@ -282,7 +248,6 @@ an_older_process_does_not_reset_the_delay(void)
 	rig_hand_failed(0);
 	rig_at(60020);
 	CHECK(rig_app(0)->backoff.delay != 0);
-	rig_end();
 }
 
 static void
@@ -295,7 +260,6 @@ an_old_death_is_replaced_at_once(void)
 	rig_exits(0, END_SIGNAL);
 	CHECK_STR("spawn 1", rig_did());
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	rig_end();
 }
 
 static void
@@ -309,7 +273,6 @@ an_end_that_we_asked_for_is_no_failure(void)
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_RESTARTED]);
-	rig_end();
 }
 
 static void
@@ -320,7 +283,6 @@ exit_0_without_a_session_is_a_failed_start(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.spawn_failures);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
@@ -332,7 +294,6 @@ a_process_that_retires_young_and_unused_has_a_late_successor(void)
 	CHECK_STR("stop 0", rig_did());
 	rig_at(1251);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -346,7 +307,6 @@ exit_0_after_a_session_is_clean(void)
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 /* With connections waiting and no process, the backoff is cut short. */
@@ -363,7 +323,6 @@ with_waiters_and_no_process_the_wait_is_restart_delay_at_most(void)
 	CHECK(rig_app(0)->backoff.until - rig.now > TSPAN_SECONDS(10));
 	rig_arrive();
 	CHECK_EQ((rig.now - RIG_START) / 1000000 + 1000, rig_due());
-	rig_end();
 }
 
 /* --- failed apps -------------------------------------------------------- */
@@ -389,7 +348,6 @@ begin_failed(void)
 {
 	struct app_options o = rig_options();
 
-	rig_begin();
 	rig.tells = true;
 	rig_add(&o);
 	fail_starts(3);
@@ -398,10 +356,7 @@ begin_failed(void)
 static void
 start_limit_failed_starts_in_a_row_fail_the_app(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	fail_starts(2);
 	CHECK(!app_has_failed(rig_app(0)));
 	(void)rig_did();
@@ -409,52 +364,41 @@ start_limit_failed_starts_in_a_row_fail_the_app(void)
 	fail_starts(1);
 	CHECK(app_has_failed(rig_app(0)));
 	CHECK_STR("failed", app_state_name(rig_app(0)));
-	rig_end();
 }
 
 static void
 waiters_and_newcomers_of_a_failed_app_are_refused(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	rig_arrive_n(2);
 	fail_starts(3);
 	CHECK_STR("refuse 0 failed, refuse 1 failed", rig_did());
 	rig_arrive();
 	CHECK_STR("refuse 1 failed", rig_did());
-	rig_end();
 }
 
 static void
 accepting_paused_before_the_failure_is_resumed_and_refuses(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_queue = 0;
-	rig_add(&o);
+	rig.o.max_queue = 0;
+	rig_add(&rig.o);
 	rig_accept_paused(0);
 	fail_starts(3);
 	CHECK_STR("resume 0", rig_did());
 	rig_arrive();
 	CHECK_STR("refuse 0 failed", rig_did());
-	rig_end();
 }
 
 static void
 a_failed_app_leaves_other_apps_alone(void)
 {
-	struct app_options o = rig_options();
 	uint32_t other;
 
 	begin_failed();
-	other = rig_add(&o);
+	other = rig_add(&rig.o);
 	CHECK_EQ(1, other);
 	CHECK(!app_has_failed(rig_app(1)));
 	CHECK_EQ(1, rig_app(1)->in_state[PROCESS_STARTING]);
-	rig_end();
 }
 
 static void
@@ -473,18 +417,14 @@ a_failed_app_tries_one_start_each_restart_delay_max(void)
 		rig_exits(0, END_FAILURE);
 		(void)rig_did();
 	}
-	rig_end();
 }
 
 static void
 a_failed_app_tries_one_start_at_a_time(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 3;
-	o.start_limit = 1;
-	rig_add(&o);
+	rig.o.min_processes = 3;
+	rig.o.start_limit = 1;
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
 	for (uint32_t n = 0; n < 3; n++)
 		rig_spawn_failed(n, false);
@@ -492,18 +432,14 @@ a_failed_app_tries_one_start_at_a_time(void)
 	CHECK_STR("spawn 2", rig_did());
 	rig_at(80000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_failed_app_without_a_minimum_tries_after_a_refusal(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	o.start_limit = 1;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig.o.start_limit = 1;
+	rig_add(&rig.o);
 	rig_arrive();
 	(void)rig_did();
 	rig_spawned(0);
@@ -514,7 +450,6 @@ a_failed_app_without_a_minimum_tries_after_a_refusal(void)
 	CHECK_EQ(-1, rig_due());
 	rig_arrive();
 	CHECK_STR("refuse 0 failed, spawn 0", rig_did());
-	rig_end();
 }
 
 /* So many milliseconds after the last failure. */
@@ -536,7 +471,6 @@ a_connection_to_a_failed_app_brings_a_start_soon(void)
 	CHECK_STR("", rig_did());
 	after_failure(1000);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -552,7 +486,6 @@ a_failed_app_starts_once_for_its_connections(void)
 	CHECK_STR("", rig_did());
 	after_failure(60000);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -567,25 +500,20 @@ a_failed_app_recovers_when_a_process_is_ready(void)
 	CHECK_STR("tell 0 recovered, tell 0 ready", rig_did());
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 failures_do_not_fail_an_app_that_has_a_ready_process(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	o.max_processes = 2;
-	rig_add(&o);
+	rig.o.min_processes = 2;
+	rig.o.max_processes = 2;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_ready(1);
 	fail_starts(5);
 	CHECK(!app_has_failed(rig_app(0)));
 	rig_arrive();
 	CHECK_STR("hand 0>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -600,7 +528,6 @@ once_a_session_has_ended_well_failures_are_counted_anew(void)
 	(void)rig_did();
 	rig_done(0);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
@@ -611,7 +538,6 @@ restart_clears_failed(void)
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 /* --- spawns that fail --------------------------------------------------- */
@@ -619,43 +545,32 @@ restart_clears_failed(void)
 static void
 a_program_that_cannot_be_started_fails_the_app_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
 	rig.tells = true;
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawn_failed(0, false);
 	CHECK(app_has_failed(rig_app(0)));
 	CHECK_STR("tell 0 backoff, tell 0 failed", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_SPAWN]);
-	rig_end();
 }
 
 static void
 a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	rig_exits(0, END_SIGNAL);
 	rig_at(2000);
 	CHECK_STR("spawn 0", rig_did());
 	rig_spawn_failed(0, false);
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
 want_of_memory_is_no_failure_and_is_tried_again(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	for (int i = 0; i < 100; i++) {
 		rig_spawn_failed(0, true);
@@ -668,16 +583,12 @@ want_of_memory_is_no_failure_and_is_tried_again(void)
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	rig_end();
 }
 
 static void
 only_successful_starts_count_as_spawned(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawn_failed(0, true);
 	CHECK_EQ(0, rig_app(0)->figures.spawned);
@@ -685,7 +596,6 @@ only_successful_starts_count_as_spawned(void)
 	(void)rig_did();
 	rig_spawned(0);
 	CHECK_EQ(1, rig_app(0)->figures.spawned);
-	rig_end();
 }
 
 /* --- silence ------------------------------------------------------------ */
@@ -693,10 +603,7 @@ only_successful_starts_count_as_spawned(void)
 static void
 a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(29999);
@@ -711,16 +618,12 @@ a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_START_TIMEOUT]);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
 start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	pool_start_queued(&rig.pool, 0, rig.now);
 	rig_at(100000);
@@ -730,16 +633,12 @@ start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 	CHECK_STR("", rig_did());
 	rig_at(130000);
 	CHECK_STR("term 0", rig_did());
-	rig_end();
 }
 
 static void
 ready_said_after_start_timeout_is_too_late(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(30000);
@@ -749,7 +648,6 @@ ready_said_after_start_timeout_is_too_late(void)
 	CHECK_STR("", rig_did());
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
@@ -757,7 +655,6 @@ a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
 {
 	tstamp handed;
 
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	handed = rig.now;
@@ -777,7 +674,6 @@ a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
 	rig_gone(0);
 	CHECK_STR("hand 0>1", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_PICKUP_TIMEOUT]);
-	rig_end();
 }
 
 /* A program that breaks the protocol at once must not be started at full speed.
@@ -793,13 +689,11 @@ the_successor_of_a_process_killed_young_waits_for_restart_delay(void)
 	rig_exits(0, END_SIGNAL);
 	rig_at(1251);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -810,56 +704,55 @@ a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_NONSENSE]);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(an_assigned_connection_of_a_dead_process_goes_back_at_once);
-	RUN(a_connection_that_a_dead_process_never_received_goes_to_a_sibling);
-	RUN(a_connection_that_a_dead_process_had_received_is_lost);
-	RUN(connections_taken_back_come_before_waiters_in_their_old_order);
-	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
-	RUN(a_number_that_is_used_again_has_no_retries);
-	RUN(messages_from_before_the_death_still_count);
-	RUN(nothing_is_handed_to_a_dead_process);
-	RUN(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
-	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
-	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);
-	RUN(the_delay_ends_at_restart_delay_max);
-	RUN(a_shorter_restart_delay_max_holds_for_the_present_delay);
-	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
-	RUN(an_older_process_does_not_reset_the_delay);
-	RUN(an_old_death_is_replaced_at_once);
-	RUN(an_end_that_we_asked_for_is_no_failure);
-	RUN(exit_0_without_a_session_is_a_failed_start);
-	RUN(a_process_that_retires_young_and_unused_has_a_late_successor);
-	RUN(exit_0_after_a_session_is_clean);
-	RUN(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
-	RUN(start_limit_failed_starts_in_a_row_fail_the_app);
-	RUN(waiters_and_newcomers_of_a_failed_app_are_refused);
-	RUN(accepting_paused_before_the_failure_is_resumed_and_refuses);
-	RUN(a_failed_app_leaves_other_apps_alone);
-	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
-	RUN(a_failed_app_tries_one_start_at_a_time);
-	RUN(a_failed_app_without_a_minimum_tries_after_a_refusal);
-	RUN(a_connection_to_a_failed_app_brings_a_start_soon);
-	RUN(a_failed_app_starts_once_for_its_connections);
-	RUN(a_failed_app_recovers_when_a_process_is_ready);
-	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);
-	RUN(once_a_session_has_ended_well_failures_are_counted_anew);
-	RUN(restart_clears_failed);
-	RUN(a_program_that_cannot_be_started_fails_the_app_at_once);
-	RUN(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
-	RUN(want_of_memory_is_no_failure_and_is_tried_again);
-	RUN(only_successful_starts_count_as_spawned);
-	RUN(a_process_not_ready_within_start_timeout_is_stopped_by_signals);
-	RUN(start_timeout_runs_from_the_start_and_not_from_the_queue);
-	RUN(ready_said_after_start_timeout_is_too_late);
-	RUN(a_process_that_receives_nothing_is_killed_after_pickup_timeout);
-	RUN(the_successor_of_a_process_killed_young_waits_for_restart_delay);
-	RUN(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more);
+	RIG(an_assigned_connection_of_a_dead_process_goes_back_at_once);
+	RIG(a_connection_that_a_dead_process_never_received_goes_to_a_sibling);
+	RIG(a_connection_that_a_dead_process_had_received_is_lost);
+	RIG(connections_taken_back_come_before_waiters_in_their_old_order);
+	RIG(a_connection_is_taken_back_retry_limit_times_and_then_refused);
+	RIG(a_number_that_is_used_again_has_no_retries);
+	RIG(messages_from_before_the_death_still_count);
+	RIG(nothing_is_handed_to_a_dead_process);
+	RIG(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
+	RIG(after_a_young_death_the_next_start_waits_for_restart_delay);
+	RIG(the_delay_doubles_with_a_quarter_of_jitter_at_most);
+	RIG(the_delay_ends_at_restart_delay_max);
+	RIG(a_shorter_restart_delay_max_holds_for_the_present_delay);
+	RIG(a_process_that_outlives_min_server_life_resets_the_delay);
+	RIG(an_older_process_does_not_reset_the_delay);
+	RIG(an_old_death_is_replaced_at_once);
+	RIG(an_end_that_we_asked_for_is_no_failure);
+	RIG(exit_0_without_a_session_is_a_failed_start);
+	RIG(a_process_that_retires_young_and_unused_has_a_late_successor);
+	RIG(exit_0_after_a_session_is_clean);
+	RIG(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
+	RIG(start_limit_failed_starts_in_a_row_fail_the_app);
+	RIG(waiters_and_newcomers_of_a_failed_app_are_refused);
+	RIG(accepting_paused_before_the_failure_is_resumed_and_refuses);
+	RIG(a_failed_app_leaves_other_apps_alone);
+	RIG(a_failed_app_tries_one_start_each_restart_delay_max);
+	RIG(a_failed_app_tries_one_start_at_a_time);
+	RIG(a_failed_app_without_a_minimum_tries_after_a_refusal);
+	RIG(a_connection_to_a_failed_app_brings_a_start_soon);
+	RIG(a_failed_app_starts_once_for_its_connections);
+	RIG(a_failed_app_recovers_when_a_process_is_ready);
+	RIG(failures_do_not_fail_an_app_that_has_a_ready_process);
+	RIG(once_a_session_has_ended_well_failures_are_counted_anew);
+	RIG(restart_clears_failed);
+	RIG(a_program_that_cannot_be_started_fails_the_app_at_once);
+	RIG(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
+	RIG(want_of_memory_is_no_failure_and_is_tried_again);
+	RIG(only_successful_starts_count_as_spawned);
+	RIG(a_process_not_ready_within_start_timeout_is_stopped_by_signals);
+	RIG(start_timeout_runs_from_the_start_and_not_from_the_queue);
+	RIG(ready_said_after_start_timeout_is_too_late);
+	RIG(a_process_that_receives_nothing_is_killed_after_pickup_timeout);
+	RIG(the_successor_of_a_process_killed_young_waits_for_restart_delay);
+	RIG(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more);
 	return check_finish();
 }

@@ -6,7 +6,6 @@
 static void
 begin_busy(struct app_options o, uint32_t n)
 {
-	rig_begin();
 	rig_running(o, n);
 	rig_arrive_n(n * o.concurrency);
 	(void)rig_did();
@@ -17,124 +16,94 @@ begin_busy(struct app_options o, uint32_t n)
 static void
 min_processes_are_started_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 3;
-	rig_add(&o);
+	rig.o.min_processes = 3;
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
 an_app_is_ready_when_min_processes_are(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
 	rig.tells = true;
-	o.min_processes = 2;
-	rig_add(&o);
+	rig.o.min_processes = 2;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_ready(0);
 	CHECK_STR("", rig_did());
 	rig_ready(1);
 	CHECK_STR("tell 0 ready", rig_did());
-	rig_end();
 }
 
 static void
 without_sessions_an_app_is_ready_when_it_is_spawned(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
 	rig.tells = true;
-	o.sessions = false;
-	rig_add(&o);
+	rig.o.sessions = false;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	CHECK_STR("tell 0 ready", rig_did());
-	rig_end();
 }
 
 static void
 a_clean_end_below_the_minimum_is_replaced_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
 	rig_exits(0, END_EXIT);
 	CHECK_STR("spawn 2", rig_did());
-	rig_end();
 }
 
 static void
 an_end_above_the_minimum_is_not_replaced(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
 	rig_exits(0, END_EXIT);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 with_no_minimum_no_process_starts_before_a_connection_comes(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	rig_at(10000);
 	CHECK_STR("", rig_did());
 	rig_arrive();
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
 without_a_queue_the_first_connection_waits_for_the_first_process(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	o.max_queue = 0;
-	o.close_when_full = true;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig.o.max_queue = 0;
+	rig.o.close_when_full = true;
+	rig_add(&rig.o);
 	rig_arrive();
 	CHECK_STR("spawn 0", rig_did());
 	rig_arrive();
 	CHECK_STR("refuse 1 full", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 a_paused_listener_brings_the_first_process_too(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	o.max_queue = 0;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig.o.max_queue = 0;
+	rig_add(&rig.o);
 	rig_accept_paused(0);
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("resume 0", rig_did());
-	rig_end();
 }
 
 /* --- waiters ------------------------------------------------------------ */
@@ -150,7 +119,6 @@ a_process_is_started_when_the_oldest_has_waited_start_delay(void)
 	CHECK_STR("", rig_did());
 	rig_at(130);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -162,7 +130,6 @@ a_connection_served_within_start_delay_starts_no_process(void)
 	rig_done(0);
 	rig_at(1000);
 	CHECK_STR("hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -183,7 +150,6 @@ the_pace_doubles_while_waiters_remain(void)
 	(void)rig_did();
 	rig_at(300);
 	CHECK_STR("spawn 4, spawn 5, spawn 6, spawn 7", rig_did());
-	rig_end();
 }
 
 static void
@@ -197,7 +163,6 @@ starting_processes_count_for_the_pace(void)
 	CHECK_STR("spawn 2", rig_did());
 	rig_at(300);
 	CHECK_STR("spawn 3, spawn 4", rig_did());
-	rig_end();
 }
 
 static void
@@ -207,20 +172,16 @@ no_more_processes_are_started_than_waiters_need(void)
 	rig_arrive_n(2);
 	rig_at(1000);
 	CHECK_STR("spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
 with_concurrency_one_start_serves_several_waiters(void)
 {
-	struct app_options o = rig_options();
-
-	o.concurrency = 4;
-	begin_busy(o, 1);
+	rig.o.concurrency = 4;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(5);
 	rig_at(1000);
 	CHECK_STR("spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -239,37 +200,29 @@ the_pace_falls_back_when_the_queue_is_empty(void)
 	CHECK_STR("", rig_did());
 	rig_at(300);
 	CHECK_STR("spawn 3", rig_did());
-	rig_end();
 }
 
 static void
 without_start_delay_all_processes_needed_start_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	o.start_delay = 0;
-	begin_busy(o, 1);
+	rig.o.start_delay = 0;
+	begin_busy(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("spawn 1", rig_did());
 	rig_arrive_n(2);
 	CHECK_STR("spawn 2, spawn 3", rig_did());
-	rig_end();
 }
 
 static void
 without_start_delay_or_any_process_all_needed_start_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.start_delay = 0;
-	o.min_processes = 0;
-	o.concurrency = 2;
-	rig_add(&o);
+	rig.o.start_delay = 0;
+	rig.o.min_processes = 0;
+	rig.o.concurrency = 2;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_arrive_n(5);
 	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 /* --- patience ------------------------------------------------------------ */
@@ -278,7 +231,6 @@ without_start_delay_or_any_process_all_needed_start_at_once(void)
 static void
 begin_measured(struct app_options o, int64_t took)
 {
-	rig_begin();
 	rig_add(&o);
 	rig_at(took);
 	rig_ready(0);
@@ -296,7 +248,6 @@ a_waiter_waits_no_longer_than_a_start_takes(void)
 	CHECK_STR("", rig_did());
 	rig_at(10);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -308,7 +259,6 @@ a_start_of_over_start_delay_leaves_the_patience_at_start_delay(void)
 	CHECK_STR("", rig_did());
 	rig_at(201);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -324,7 +274,6 @@ each_step_of_growth_waits_as_long_as_a_start_takes(void)
 	CHECK_STR("spawn 2", rig_did());
 	rig_at(20);
 	CHECK_STR("spawn 3, spawn 4", rig_did());
-	rig_end();
 }
 
 static void
@@ -338,16 +287,12 @@ each_start_halves_the_weight_of_those_before(void)
 	rig_at(180);
 	rig_ready(1);
 	CHECK_EQ(TSPAN_MSECONDS(50), rig.pool.apps[0].start_time);
-	rig_end();
 }
 
 static void
 the_time_in_the_start_queue_is_no_part_of_a_start(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	pool_start_queued(&rig.pool, 0, rig.now);
 	rig_at(60);
@@ -355,70 +300,54 @@ the_time_in_the_start_queue_is_no_part_of_a_start(void)
 	rig_at(65);
 	rig_ready(0);
 	CHECK_EQ(TSPAN_MSECONDS(5), rig.pool.apps[0].start_time);
-	rig_end();
 }
 
 static void
 the_first_start_that_is_measured_brings_a_due_growth_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	o.min_processes = 0;
-	rig_begin();
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	rig_arrive_n(4);
 	CHECK_STR("spawn 0", rig_did());
 	rig_at(5);
 	rig_ready(0);
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
 a_start_that_fails_measures_nothing(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_at(5);
 	rig_died(0, END_FAILURE);
 	CHECK_EQ(0, rig.pool.apps[0].start_time);
-	rig_end();
 }
 
 static void
 ready_after_measures_no_start(void)
 {
-	struct app_options o = rig_options();
-
-	o.sessions = false;
-	o.listens = true;
-	o.ready_after = TSPAN_MSECONDS(5);
-	rig_begin();
-	rig_add(&o);
+	rig.o.sessions = false;
+	rig.o.listens = true;
+	rig.o.ready_after = TSPAN_MSECONDS(5);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(5);
 	CHECK_EQ(1, rig.pool.apps[0].in_state[PROCESS_IDLE]);
 	CHECK_EQ(0, rig.pool.apps[0].start_time);
-	rig_end();
 }
 
 static void
 spare_processes_keep_to_start_delay(void)
 {
-	struct app_options o = rig_options();
-
-	o.min_idle = 1;
-	begin_measured(o, 5);
+	rig.o.min_idle = 1;
+	begin_measured(rig.o, 5);
 	CHECK_EQ(105, rig_due());
 	rig_at(104);
 	CHECK_STR("", rig_did());
 	rig_at(105);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 /* --- steps --------------------------------------------------------------- */
@@ -426,10 +355,8 @@ spare_processes_keep_to_start_delay(void)
 static void
 a_linear_step_is_one_process_those_starting_not_counted(void)
 {
-	struct app_options o = rig_options();
-
-	o.growth = GROWTH_LINEAR;
-	begin_busy(o, 1);
+	rig.o.growth = GROWTH_LINEAR;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(20);
 	rig_at(100);
 	CHECK_STR("spawn 1", rig_did());
@@ -440,17 +367,14 @@ a_linear_step_is_one_process_those_starting_not_counted(void)
 	CHECK_STR("hand 1>1, hand 2>2", rig_did());
 	rig_at(300);
 	CHECK_STR("spawn 3", rig_did());
-	rig_end();
 }
 
 /* What it starts is ready within a millisecond, and soon busy. */
 static void
 linear_steps_are_start_delay_apart_however_short_starts_are(void)
 {
-	struct app_options o = rig_options();
-
-	o.growth = GROWTH_LINEAR;
-	begin_busy(o, 1);
+	rig.o.growth = GROWTH_LINEAR;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(20);
 	for (uint32_t n = 1; n <= 5; n++) {
 		rig_at(100 * n - 1);
@@ -461,29 +385,23 @@ linear_steps_are_start_delay_apart_however_short_starts_are(void)
 		rig_at(100 * n + 1);
 		rig_ready(n);
 	}
-	rig_end();
 }
 
 static void
 linear_steps_start_no_more_than_waiters_need(void)
 {
-	struct app_options o = rig_options();
-
-	o.growth = GROWTH_LINEAR;
-	begin_busy(o, 1);
+	rig.o.growth = GROWTH_LINEAR;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(2);
 	rig_at(1000);
 	CHECK_STR("spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
 a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 {
-	struct app_options o = rig_options();
-
-	o.growth = GROWTH_ALL;
-	begin_busy(o, 1);
+	rig.o.growth = GROWTH_ALL;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(3);
 	rig_at(99);
 	CHECK_STR("", rig_did());
@@ -494,7 +412,6 @@ a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 	CHECK_STR("", rig_did());
 	rig_at(200);
 	CHECK_STR("spawn 4", rig_did());
-	rig_end();
 }
 
 /* --- the first process, and what comes back ------------------------------ */
@@ -502,27 +419,20 @@ a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 static void
 without_any_process_the_first_is_started_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	rig_arrive_n(5);
 	CHECK_STR("spawn 0", rig_did());
 	rig_at(99);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 /* Waiters of the backoff are past start_delay by far. */
 static void
 after_the_first_of_old_waiters_the_pace_goes_on(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	rig_running(o, 1);
+	rig.o.min_processes = 0;
+	rig_running(rig.o, 1);
 	rig_arrive_n(8);
 	(void)rig_did();
 	rig_at(50);
@@ -533,16 +443,13 @@ after_the_first_of_old_waiters_the_pace_goes_on(void)
 	CHECK_STR("spawn 1", rig_did());
 	rig_at(1250);
 	CHECK_STR("spawn 2, spawn 3", rig_did());
-	rig_end();
 }
 
 /* The connection has waited long, in a process that never read it. */
 static void
 a_connection_taken_back_makes_the_app_grow_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	begin_busy(o, 2);
+	begin_busy(rig.o, 2);
 	rig_arrive();
 	rig_at(100);
 	CHECK_STR("spawn 2", rig_did());
@@ -558,7 +465,6 @@ a_connection_taken_back_makes_the_app_grow_at_once(void)
 	rig_retaken(0);
 	CHECK_STR("hand 3>3, spawn 4", rig_did());
 	rig_gone(0);
-	rig_end();
 }
 
 /* --- ceilings ----------------------------------------------------------- */
@@ -566,43 +472,34 @@ a_connection_taken_back_makes_the_app_grow_at_once(void)
 static void
 an_app_never_exceeds_its_max_processes(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_processes = 3;
-	begin_busy(o, 1);
+	rig.o.max_processes = 3;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(20);
 	rig_at(5000);
 	CHECK_STR("spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
 at_its_ceiling_an_app_has_no_deadline_for_growth(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_processes = 1;
-	begin_busy(o, 1);
+	rig.o.max_processes = 1;
+	begin_busy(rig.o, 1);
 	rig_arrive();
 	/* The estimate of the need alone has one. */
 	CHECK_EQ(1000, rig_due());
-	rig_end();
 }
 
 static void
 a_raised_ceiling_serves_waiters_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_processes = 1;
-	begin_busy(o, 1);
+	rig.o.max_processes = 1;
+	begin_busy(rig.o, 1);
 	rig_arrive_n(3);
 	rig_at(5000);
 	CHECK_STR("", rig_did());
-	o.max_processes = 2;
-	rig_change(0, &o);
+	rig.o.max_processes = 2;
+	rig_change(0, &rig.o);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 /* Two apps of one busy process each under a ceiling of `max` for both. */
@@ -853,42 +750,42 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(min_processes_are_started_at_once);
-	RUN(an_app_is_ready_when_min_processes_are);
-	RUN(without_sessions_an_app_is_ready_when_it_is_spawned);
-	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
-	RUN(an_end_above_the_minimum_is_not_replaced);
-	RUN(with_no_minimum_no_process_starts_before_a_connection_comes);
-	RUN(without_a_queue_the_first_connection_waits_for_the_first_process);
-	RUN(a_paused_listener_brings_the_first_process_too);
-	RUN(a_process_is_started_when_the_oldest_has_waited_start_delay);
-	RUN(a_connection_served_within_start_delay_starts_no_process);
-	RUN(the_pace_doubles_while_waiters_remain);
-	RUN(starting_processes_count_for_the_pace);
-	RUN(no_more_processes_are_started_than_waiters_need);
-	RUN(with_concurrency_one_start_serves_several_waiters);
-	RUN(the_pace_falls_back_when_the_queue_is_empty);
-	RUN(without_start_delay_all_processes_needed_start_at_once);
-	RUN(without_start_delay_or_any_process_all_needed_start_at_once);
-	RUN(a_waiter_waits_no_longer_than_a_start_takes);
-	RUN(a_start_of_over_start_delay_leaves_the_patience_at_start_delay);
-	RUN(each_step_of_growth_waits_as_long_as_a_start_takes);
-	RUN(each_start_halves_the_weight_of_those_before);
-	RUN(the_time_in_the_start_queue_is_no_part_of_a_start);
-	RUN(the_first_start_that_is_measured_brings_a_due_growth_at_once);
-	RUN(a_start_that_fails_measures_nothing);
-	RUN(ready_after_measures_no_start);
-	RUN(spare_processes_keep_to_start_delay);
-	RUN(a_linear_step_is_one_process_those_starting_not_counted);
-	RUN(linear_steps_are_start_delay_apart_however_short_starts_are);
-	RUN(linear_steps_start_no_more_than_waiters_need);
-	RUN(a_step_of_all_is_what_the_waiters_need_after_the_patience);
-	RUN(without_any_process_the_first_is_started_at_once);
-	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
-	RUN(a_connection_taken_back_makes_the_app_grow_at_once);
-	RUN(an_app_never_exceeds_its_max_processes);
-	RUN(at_its_ceiling_an_app_has_no_deadline_for_growth);
-	RUN(a_raised_ceiling_serves_waiters_at_once);
+	RIG(min_processes_are_started_at_once);
+	RIG(an_app_is_ready_when_min_processes_are);
+	RIG(without_sessions_an_app_is_ready_when_it_is_spawned);
+	RIG(a_clean_end_below_the_minimum_is_replaced_at_once);
+	RIG(an_end_above_the_minimum_is_not_replaced);
+	RIG(with_no_minimum_no_process_starts_before_a_connection_comes);
+	RIG(without_a_queue_the_first_connection_waits_for_the_first_process);
+	RIG(a_paused_listener_brings_the_first_process_too);
+	RIG(a_process_is_started_when_the_oldest_has_waited_start_delay);
+	RIG(a_connection_served_within_start_delay_starts_no_process);
+	RIG(the_pace_doubles_while_waiters_remain);
+	RIG(starting_processes_count_for_the_pace);
+	RIG(no_more_processes_are_started_than_waiters_need);
+	RIG(with_concurrency_one_start_serves_several_waiters);
+	RIG(the_pace_falls_back_when_the_queue_is_empty);
+	RIG(without_start_delay_all_processes_needed_start_at_once);
+	RIG(without_start_delay_or_any_process_all_needed_start_at_once);
+	RIG(a_waiter_waits_no_longer_than_a_start_takes);
+	RIG(a_start_of_over_start_delay_leaves_the_patience_at_start_delay);
+	RIG(each_step_of_growth_waits_as_long_as_a_start_takes);
+	RIG(each_start_halves_the_weight_of_those_before);
+	RIG(the_time_in_the_start_queue_is_no_part_of_a_start);
+	RIG(the_first_start_that_is_measured_brings_a_due_growth_at_once);
+	RIG(a_start_that_fails_measures_nothing);
+	RIG(ready_after_measures_no_start);
+	RIG(spare_processes_keep_to_start_delay);
+	RIG(a_linear_step_is_one_process_those_starting_not_counted);
+	RIG(linear_steps_are_start_delay_apart_however_short_starts_are);
+	RIG(linear_steps_start_no_more_than_waiters_need);
+	RIG(a_step_of_all_is_what_the_waiters_need_after_the_patience);
+	RIG(without_any_process_the_first_is_started_at_once);
+	RIG(after_the_first_of_old_waiters_the_pace_goes_on);
+	RIG(a_connection_taken_back_makes_the_app_grow_at_once);
+	RIG(an_app_never_exceeds_its_max_processes);
+	RIG(at_its_ceiling_an_app_has_no_deadline_for_growth);
+	RIG(a_raised_ceiling_serves_waiters_at_once);
 	RUN(the_apps_together_never_exceed_max_processes);
 	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
 	RUN(places_go_to_apps_in_the_order_of_asking);

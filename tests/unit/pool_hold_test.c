@@ -19,12 +19,9 @@ resume(void)
 static void
 a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
 	rig.tells = true;
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	hold(END_DRAINED);
 	CHECK_STR("stop 0, stop 1", rig_did());
 	CHECK(!pool_may_accept(&rig.pool, 0));
@@ -38,17 +35,13 @@ a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
 	/* Nothing brings it back by itself. */
 	rig_at(3600000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_draining_app_serves_sessions_and_waiters_first(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
 	hold(END_DRAINED);
@@ -58,17 +51,13 @@ a_draining_app_serves_sessions_and_waiters_first(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 	rig_done(0);
 	CHECK_EQ(2, rig_app(0)->figures.completed);
-	rig_end();
 }
 
 static void
 a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	rig_arrive();
 	CHECK_STR("spawn 0", rig_did());
 	hold(END_DRAINED);
@@ -78,13 +67,11 @@ a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0, stop 0", rig_did());
-	rig_end();
 }
 
 static void
 a_connection_that_comes_back_to_a_held_app_is_served(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -97,18 +84,14 @@ a_connection_that_comes_back_to_a_held_app_is_served(void)
 	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("hand 0>1, stop 1", rig_did());
-	rig_end();
 }
 
 static void
 a_paused_listener_of_a_drained_app_asks_for_no_process(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	o.max_queue = 1;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig.o.max_queue = 1;
+	rig_add(&rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
 	hold(END_DRAINED);
@@ -117,18 +100,14 @@ a_paused_listener_of_a_drained_app_asks_for_no_process(void)
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0, stop 0", rig_did());
-	rig_end();
 }
 
 static void
 a_resumed_app_begins_anew(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
 	rig.tells = true;
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	hold(END_DRAINED);
 	(void)rig_did();
 	rig_exits(0, END_EXIT);
@@ -141,17 +120,13 @@ a_resumed_app_begins_anew(void)
 	rig_ready(0);
 	rig_ready(1);
 	CHECK_STR("tell 0 ready", rig_did());
-	rig_end();
 }
 
 static void
 an_app_that_is_resumed_early_keeps_its_busy_process(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	hold(END_DRAINED);
@@ -160,17 +135,13 @@ an_app_that_is_resumed_early_keeps_its_busy_process(void)
 	CHECK_STR("hand 1>0", rig_did());
 	rig_done(0);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 a_failed_app_that_was_held_is_tried_again(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.start_limit = 1;
-	rig_add(&o);
+	rig.o.start_limit = 1;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawn_failed(0, false);
 	CHECK(app_has_failed(rig_app(0)));
@@ -181,13 +152,11 @@ a_failed_app_that_was_held_is_tried_again(void)
 	resume();
 	CHECK_STR("spawn 0", rig_did());
 	CHECK(!app_has_failed(rig_app(0)));
-	rig_end();
 }
 
 static void
 a_stopping_app_serves_its_backlog_first(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	hold(END_STOPPED);
 	CHECK_STR("", rig_did());
@@ -197,13 +166,11 @@ a_stopping_app_serves_its_backlog_first(void)
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0", rig_did());
 	CHECK(!pool_may_accept(&rig.pool, 0));
-	rig_end();
 }
 
 static void
 a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	hold(END_DRAINED);
 	(void)rig_did();
@@ -214,13 +181,11 @@ a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
 	pool_app_drained(&rig.pool, 0, rig.now);
 	rig_ready(0);
 	CHECK_STR("hand 0>0, stop 0", rig_did());
-	rig_end();
 }
 
 static void
 a_held_app_ends_with_all_others(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	hold(END_DRAINED);
 	(void)rig_did();
@@ -228,13 +193,11 @@ a_held_app_ends_with_all_others(void)
 	pool_stop(&rig.pool, TSPAN_SECONDS(30), TSPAN_SECONDS(5), rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 static void
 a_held_app_is_not_rolled_out(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -242,24 +205,23 @@ a_held_app_is_not_rolled_out(void)
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0", rig_did());
 	CHECK(!app_rolling(rig_app(0)));
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_drained_app_has_its_processes_stop_and_accepts_nothing);
-	RUN(a_draining_app_serves_sessions_and_waiters_first);
-	RUN(a_waiter_of_a_draining_app_gets_a_process_for_itself);
-	RUN(a_connection_that_comes_back_to_a_held_app_is_served);
-	RUN(a_paused_listener_of_a_drained_app_asks_for_no_process);
-	RUN(a_resumed_app_begins_anew);
-	RUN(an_app_that_is_resumed_early_keeps_its_busy_process);
-	RUN(a_failed_app_that_was_held_is_tried_again);
-	RUN(a_stopping_app_serves_its_backlog_first);
-	RUN(a_drained_app_that_stops_accepts_what_waits_in_its_backlog);
-	RUN(a_held_app_ends_with_all_others);
-	RUN(a_held_app_is_not_rolled_out);
+	RIG(a_drained_app_has_its_processes_stop_and_accepts_nothing);
+	RIG(a_draining_app_serves_sessions_and_waiters_first);
+	RIG(a_waiter_of_a_draining_app_gets_a_process_for_itself);
+	RIG(a_connection_that_comes_back_to_a_held_app_is_served);
+	RIG(a_paused_listener_of_a_drained_app_asks_for_no_process);
+	RIG(a_resumed_app_begins_anew);
+	RIG(an_app_that_is_resumed_early_keeps_its_busy_process);
+	RIG(a_failed_app_that_was_held_is_tried_again);
+	RIG(a_stopping_app_serves_its_backlog_first);
+	RIG(a_drained_app_that_stops_accepts_what_waits_in_its_backlog);
+	RIG(a_held_app_ends_with_all_others);
+	RIG(a_held_app_is_not_rolled_out);
 	return check_finish();
 }

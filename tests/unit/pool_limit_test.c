@@ -8,7 +8,6 @@ begin_limited(uint32_t n, bool turns_away)
 {
 	struct app_options o = rig_options();
 
-	rig_begin();
 	o.limited = true;
 	o.close_when_full = turns_away;
 	o.max_processes = n;
@@ -30,7 +29,6 @@ no_connection_is_handed_out_without_a_lock(void)
 	CHECK_STR("lock 0", rig_did());
 	granted(7);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -39,7 +37,6 @@ no_more_locks_are_asked_for_than_there_are_places(void)
 	begin_limited(2, false);
 	rig_arrive_n(5);
 	CHECK_STR("lock 0, lock 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -48,7 +45,6 @@ no_more_locks_are_asked_for_than_connections_wait(void)
 	begin_limited(4, false);
 	rig_arrive_n(2);
 	CHECK_STR("lock 0, lock 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -61,7 +57,6 @@ a_lock_serves_the_oldest_waiter(void)
 	CHECK_STR("hand 0>0", rig_did());
 	granted(2);
 	CHECK_STR("hand 1>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -74,7 +69,6 @@ done_gives_the_lock_back_and_asks_for_the_next(void)
 	(void)rig_did();
 	rig_done(0);
 	CHECK_STR("unlock 5, lock 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -86,7 +80,6 @@ a_lock_without_a_waiter_goes_back_at_once(void)
 	pool_abandoned(&rig.pool, 0, rig.now);
 	granted(3);
 	CHECK_STR("unlock 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -102,7 +95,6 @@ death_gives_the_lock_back(void)
 	rig_gone(0);
 	CHECK(strstr(rig_did(), "unlock 9") != NULL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
@@ -119,39 +111,30 @@ a_connection_taken_back_keeps_its_lock(void)
 	CHECK_STR("hand 0>1", rig_did());
 	rig_done(1);
 	CHECK_STR("unlock 4", rig_did());
-	rig_end();
 }
 
 static void
 waiting_for_a_lock_does_not_make_the_app_grow(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.limited = true;
-	rig_running(o, 1);
+	rig.o.limited = true;
+	rig_running(rig.o, 1);
 	rig_arrive_n(3);
 	CHECK_STR("lock 0", rig_did());
 	rig_at(5000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 waiting_for_a_process_makes_the_app_grow(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.limited = true;
-	rig_running(o, 1);
+	rig.o.limited = true;
+	rig_running(rig.o, 1);
 	rig_arrive_n(3);
 	(void)rig_did();
 	granted(1);
 	CHECK_STR("hand 0>0", rig_did());
 	rig_at(150);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -162,7 +145,6 @@ waiting_for_a_lock_is_no_waste(void)
 	(void)rig_did();
 	rig_at(5000);
 	CHECK_EQ(0, pool_idle_while_waiting(&rig.pool, 0, rig.now));
-	rig_end();
 }
 
 static void
@@ -177,7 +159,6 @@ with_on_full_wait_a_denied_waiter_stays_and_asks_again(void)
 	CHECK_STR("", rig_did());
 	rig_at(100);
 	CHECK_STR("lock 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -194,7 +175,6 @@ with_on_full_close_a_denied_waiter_is_refused(void)
 	pool_lock_denied(&rig.pool, 0, true, rig.now);
 	CHECK_STR("refuse 0 late", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.timed_out);
-	rig_end();
 }
 
 static void
@@ -213,7 +193,6 @@ without_a_server_an_open_limit_needs_no_locks_for_a_while(void)
 	rig_at(1000);
 	rig_arrive();
 	CHECK_STR("lock 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -227,24 +206,20 @@ without_a_server_a_closed_limit_asks_again_later(void)
 	CHECK_STR("", rig_did());
 	rig_at(1000);
 	CHECK_STR("lock 0", rig_did());
-	rig_end();
 }
 
 static void
 a_removed_limit_lets_all_waiters_in(void)
 {
-	struct app_options o = rig_options();
-
 	begin_limited(1, false);
 	rig_arrive_n(2);
 	(void)rig_did();
 	granted(6);
 	(void)rig_did();
-	o.max_processes = 1;
-	rig_change(0, &o);
+	rig.o.max_processes = 1;
+	rig_change(0, &rig.o);
 	rig_done(0);
 	CHECK_STR("unlock 6, hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -257,18 +232,14 @@ a_full_queue_is_told_once_while_its_waiters_want_locks(void)
 	CHECK_STR("lock 0, tell 0 full", rig_did());
 	rig_arrive();
 	CHECK_STR("refuse 20 full", rig_did());
-	rig_end();
 }
 
 static void
 no_process_stops_while_a_connection_waits_for_a_lock(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.limited = true;
-	o.max_idle_time = TSPAN_SECONDS(10);
-	rig_running(o, 1);
+	rig.o.limited = true;
+	rig.o.max_idle_time = TSPAN_SECONDS(10);
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	granted(7);
@@ -278,7 +249,6 @@ no_process_stops_while_a_connection_waits_for_a_lock(void)
 	CHECK_STR("lock 0", rig_did());
 	rig_at(60000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -300,7 +270,6 @@ a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
 	CHECK_STR("", rig_did());
 	granted(5);
 	CHECK_STR("hand 0>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -315,7 +284,6 @@ a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
 	CHECK_STR("", rig_did());
 	rig_done(0);
 	CHECK_STR("unlock 4", rig_did());
-	rig_end();
 }
 
 static void
@@ -332,7 +300,6 @@ a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
 	CHECK_STR("unlock 4, lock 0", rig_did());
 	granted(5);
 	CHECK_STR("hand 0>1", rig_did());
-	rig_end();
 }
 
 /* A process that is stopped would be started again at once. */
@@ -363,27 +330,27 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(no_connection_is_handed_out_without_a_lock);
-	RUN(no_more_locks_are_asked_for_than_there_are_places);
-	RUN(no_more_locks_are_asked_for_than_connections_wait);
-	RUN(a_lock_serves_the_oldest_waiter);
-	RUN(done_gives_the_lock_back_and_asks_for_the_next);
-	RUN(a_lock_without_a_waiter_goes_back_at_once);
-	RUN(death_gives_the_lock_back);
-	RUN(a_connection_taken_back_keeps_its_lock);
-	RUN(waiting_for_a_lock_does_not_make_the_app_grow);
-	RUN(waiting_for_a_process_makes_the_app_grow);
-	RUN(waiting_for_a_lock_is_no_waste);
-	RUN(with_on_full_wait_a_denied_waiter_stays_and_asks_again);
-	RUN(with_on_full_close_a_denied_waiter_is_refused);
-	RUN(without_a_server_an_open_limit_needs_no_locks_for_a_while);
-	RUN(without_a_server_a_closed_limit_asks_again_later);
-	RUN(a_removed_limit_lets_all_waiters_in);
-	RUN(a_full_queue_is_told_once_while_its_waiters_want_locks);
-	RUN(no_process_stops_while_a_connection_waits_for_a_lock);
-	RUN(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew);
-	RUN(a_session_keeps_the_lock_of_a_former_limit_until_its_end);
-	RUN(a_connection_taken_back_after_the_limit_moved_needs_another_lock);
+	RIG(no_connection_is_handed_out_without_a_lock);
+	RIG(no_more_locks_are_asked_for_than_there_are_places);
+	RIG(no_more_locks_are_asked_for_than_connections_wait);
+	RIG(a_lock_serves_the_oldest_waiter);
+	RIG(done_gives_the_lock_back_and_asks_for_the_next);
+	RIG(a_lock_without_a_waiter_goes_back_at_once);
+	RIG(death_gives_the_lock_back);
+	RIG(a_connection_taken_back_keeps_its_lock);
+	RIG(waiting_for_a_lock_does_not_make_the_app_grow);
+	RIG(waiting_for_a_process_makes_the_app_grow);
+	RIG(waiting_for_a_lock_is_no_waste);
+	RIG(with_on_full_wait_a_denied_waiter_stays_and_asks_again);
+	RIG(with_on_full_close_a_denied_waiter_is_refused);
+	RIG(without_a_server_an_open_limit_needs_no_locks_for_a_while);
+	RIG(without_a_server_a_closed_limit_asks_again_later);
+	RIG(a_removed_limit_lets_all_waiters_in);
+	RIG(a_full_queue_is_told_once_while_its_waiters_want_locks);
+	RIG(no_process_stops_while_a_connection_waits_for_a_lock);
+	RIG(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew);
+	RIG(a_session_keeps_the_lock_of_a_former_limit_until_its_end);
+	RIG(a_connection_taken_back_after_the_limit_moved_needs_another_lock);
 	RUN(a_process_stays_while_the_listener_waits_for_a_number);
 	return check_finish();
 }

@@ -34,7 +34,6 @@ begin_listening(struct app_options o, uint32_t n)
 {
 	uint32_t min = o.min_processes;
 
-	rig_begin();
 	o.min_processes = n;
 	rig_add(&o);
 	(void)rig_did();
@@ -49,12 +48,10 @@ the_first_connection_starts_a_process_at_once(void)
 {
 	struct app_options o = listen_options(0);
 
-	rig_begin();
 	rig_add(&o);
 	CHECK_STR("", rig_did());
 	backlog(1);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -62,7 +59,6 @@ a_listening_app_is_ready_when_it_is_spawned(void)
 {
 	begin_listening(listen_options(1), 1);
 	CHECK_EQ(1, app_ready(rig_app(0)));
-	rig_end();
 }
 
 static void
@@ -73,7 +69,6 @@ no_connection_is_accepted_for_a_listening_app(void)
 	rig_at(50);
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -85,7 +80,6 @@ a_backlog_that_stays_for_start_delay_starts_another(void)
 	CHECK_STR("", rig_did());
 	rig_at(100);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -99,7 +93,6 @@ a_backlog_that_goes_starts_nothing(void)
 	backlog(3);
 	rig_at(194);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -108,7 +101,6 @@ a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
 	struct app_options o = listen_options(1);
 
 	o.start_limit = 1;
-	rig_begin();
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawn_failed(0, false);
@@ -123,7 +115,6 @@ a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
 	CHECK_STR("", rig_did());
 	backlog(2);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -134,7 +125,6 @@ a_busy_processor_starts_another_by_load(void)
 	rig_at(10000);
 	CHECK_STR("spawn 1", rig_did());
 	CHECK_NEAR(95, app_load(rig_app(0), rig.now));
-	rig_end();
 }
 
 static void
@@ -144,7 +134,6 @@ more_than_one_processor_counts_as_one(void)
 	worked(0, 7, true);
 	rig_at(10000);
 	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
-	rig_end();
 }
 
 static void
@@ -160,7 +149,6 @@ a_process_that_is_not_in_use_stops_after_max_idle_time(void)
 	CHECK_STR("", rig_did());
 	rig_at(110000);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -174,7 +162,6 @@ low_load_stops_processes_of_a_listening_app(void)
 	worked(1, 0.1, true);
 	rig_at(60000);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -186,7 +173,6 @@ a_process_that_leaves_takes_its_load_with_it(void)
 	CHECK_EQ(750, rig_app(0)->busy);
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(250, rig_app(0)->busy);
-	rig_end();
 }
 
 static struct app_options
@@ -204,7 +190,6 @@ a_process_is_ready_when_it_has_lived_for_ready_after(void)
 {
 	struct app_options o = settling_options(1);
 
-	rig_begin();
 	rig.tells = true;
 	o.start_timeout = TSPAN_MSECONDS(500);
 	rig_add(&o);
@@ -217,7 +202,6 @@ a_process_is_ready_when_it_has_lived_for_ready_after(void)
 	rig_at(1100);
 	CHECK_STR("tell 0 ready", rig_did());
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
@@ -225,7 +209,6 @@ a_death_before_ready_after_is_a_failed_start(void)
 {
 	struct app_options o = settling_options(1);
 
-	rig_begin();
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawned(0);
@@ -238,7 +221,6 @@ a_death_before_ready_after_is_a_failed_start(void)
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	CHECK(app_has_failed(rig_app(0)));
-	rig_end();
 }
 
 static void
@@ -255,7 +237,6 @@ an_old_process_stays_until_the_new_one_is_ready(void)
 	CHECK_STR("", rig_did());
 	rig_at(2000);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -272,7 +253,6 @@ a_generation_that_does_not_live_ends_no_old_process(void)
 	}
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
-	rig_end();
 }
 
 static void
@@ -280,7 +260,6 @@ a_process_told_to_stop_before_it_is_ready_stops(void)
 {
 	struct app_options o = settling_options(1);
 
-	rig_begin();
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawned(0);
@@ -288,7 +267,6 @@ a_process_told_to_stop_before_it_is_ready_stops(void)
 	CHECK_STR("stop 0, spawn 1", rig_did());
 	rig_at(1000);
 	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
-	rig_end();
 }
 
 static void
@@ -297,7 +275,6 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 	struct app_options o = settling_options(1);
 
 	o.listens = false;
-	rig_begin();
 	rig.tells = true;
 	rig_add(&o);
 	(void)rig_did();
@@ -306,7 +283,6 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 	rig_exits(0, END_EXIT);
 	CHECK_STR("tell 0 ready", rig_did());
 	CHECK_EQ(0, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 static void
@@ -315,7 +291,6 @@ a_changed_ready_after_holds_for_starting_processes(void)
 	struct app_options o = settling_options(1);
 
 	o.ready_after = TSPAN_SECONDS(86400);
-	rig_begin();
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawned(0);
@@ -324,7 +299,6 @@ a_changed_ready_after_holds_for_starting_processes(void)
 	rig_change(0, &o);
 	rig_at(1000);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	rig_end();
 }
 
 static void
@@ -341,7 +315,6 @@ a_job_that_is_done_is_no_failure_of_its_generation(void)
 	rig_exits(1, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -350,7 +323,6 @@ a_job_that_fails_later_is_not_ready(void)
 	struct app_options o = settling_options(1);
 
 	o.listens = false;
-	rig_begin();
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawned(0);
@@ -360,7 +332,6 @@ a_job_that_fails_later_is_not_ready(void)
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	CHECK(!app_is_ready(rig_app(0)));
-	rig_end();
 }
 
 /* A job app of that minimum, with all processes started at 0. */
@@ -371,7 +342,6 @@ begin_jobs(unsigned min_processes)
 
 	o.listens = false;
 	o.ready_after = 0;
-	rig_begin();
 	rig_add(&o);
 	(void)rig_did();
 	for (uint32_t n = 0; n < min_processes; n++)
@@ -390,7 +360,6 @@ a_job_starts_restart_delay_after_the_one_before_each_time(void)
 		CHECK_STR("spawn 0", rig_did());
 		rig_spawned(0);
 	}
-	rig_end();
 }
 
 static void
@@ -402,7 +371,6 @@ a_long_job_has_the_same_pause_behind_it(void)
 	CHECK_STR("", rig_did());
 	rig_at(3601 * 1000);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -415,7 +383,6 @@ jobs_that_end_in_turn_do_not_prolong_the_pause(void)
 	CHECK_STR("", rig_did());
 	rig_at(1000);
 	CHECK_STR("spawn 1, spawn 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -431,36 +398,35 @@ a_job_that_is_done_forgives_failures_before(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(the_first_connection_starts_a_process_at_once);
-	RUN(a_listening_app_is_ready_when_it_is_spawned);
-	RUN(no_connection_is_accepted_for_a_listening_app);
-	RUN(a_backlog_that_stays_for_start_delay_starts_another);
-	RUN(a_backlog_that_goes_starts_nothing);
-	RUN(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog);
-	RUN(a_busy_processor_starts_another_by_load);
-	RUN(more_than_one_processor_counts_as_one);
-	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
-	RUN(low_load_stops_processes_of_a_listening_app);
-	RUN(a_process_that_leaves_takes_its_load_with_it);
-	RUN(a_process_is_ready_when_it_has_lived_for_ready_after);
-	RUN(a_death_before_ready_after_is_a_failed_start);
-	RUN(an_old_process_stays_until_the_new_one_is_ready);
-	RUN(a_generation_that_does_not_live_ends_no_old_process);
-	RUN(a_process_told_to_stop_before_it_is_ready_stops);
-	RUN(a_job_that_is_done_before_ready_after_was_ready);
-	RUN(a_changed_ready_after_holds_for_starting_processes);
-	RUN(a_job_that_is_done_is_no_failure_of_its_generation);
-	RUN(a_job_that_fails_later_is_not_ready);
-	RUN(a_job_starts_restart_delay_after_the_one_before_each_time);
-	RUN(a_long_job_has_the_same_pause_behind_it);
-	RUN(jobs_that_end_in_turn_do_not_prolong_the_pause);
-	RUN(a_job_that_is_done_forgives_failures_before);
+	RIG(the_first_connection_starts_a_process_at_once);
+	RIG(a_listening_app_is_ready_when_it_is_spawned);
+	RIG(no_connection_is_accepted_for_a_listening_app);
+	RIG(a_backlog_that_stays_for_start_delay_starts_another);
+	RIG(a_backlog_that_goes_starts_nothing);
+	RIG(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog);
+	RIG(a_busy_processor_starts_another_by_load);
+	RIG(more_than_one_processor_counts_as_one);
+	RIG(a_process_that_is_not_in_use_stops_after_max_idle_time);
+	RIG(low_load_stops_processes_of_a_listening_app);
+	RIG(a_process_that_leaves_takes_its_load_with_it);
+	RIG(a_process_is_ready_when_it_has_lived_for_ready_after);
+	RIG(a_death_before_ready_after_is_a_failed_start);
+	RIG(an_old_process_stays_until_the_new_one_is_ready);
+	RIG(a_generation_that_does_not_live_ends_no_old_process);
+	RIG(a_process_told_to_stop_before_it_is_ready_stops);
+	RIG(a_job_that_is_done_before_ready_after_was_ready);
+	RIG(a_changed_ready_after_holds_for_starting_processes);
+	RIG(a_job_that_is_done_is_no_failure_of_its_generation);
+	RIG(a_job_that_fails_later_is_not_ready);
+	RIG(a_job_starts_restart_delay_after_the_one_before_each_time);
+	RIG(a_long_job_has_the_same_pause_behind_it);
+	RIG(jobs_that_end_in_turn_do_not_prolong_the_pause);
+	RIG(a_job_that_is_done_forgives_failures_before);
 	return check_finish();
 }

@@ -36,27 +36,22 @@ work_for(unsigned tenths, unsigned intervals, int64_t from)
 static void
 a_process_that_is_nearly_always_busy_brings_another(void)
 {
-	rig_begin();
 	rig_running(load_options(), 1);
 	work_for(9, 1, 0);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
 a_process_just_under_the_threshold_brings_none(void)
 {
-	rig_begin();
 	rig_running(load_options(), 1);
 	work_for(8, 8, 0);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_process_stuck_in_a_session_is_busy(void)
 {
-	rig_begin();
 	rig_running(load_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -64,18 +59,15 @@ a_process_stuck_in_a_session_is_busy(void)
 	CHECK_STR("", rig_did());
 	rig_at(10000);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
 load_starts_nothing_while_a_start_is_under_way(void)
 {
-	rig_begin();
 	rig_running(load_options(), 1);
 	rig_arrive();
 	rig_at(25000);
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -83,13 +75,11 @@ load_starts_nothing_beyond_max_processes(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.max_processes = 1;
 	rig_running(o, 1);
 	rig_arrive();
 	rig_at(60000);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -115,7 +105,6 @@ sessions_count_by_their_part_of_concurrency(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.concurrency = 4;
 	rig_running(o, 1);
 	rig_arrive_n(2);
@@ -123,7 +112,6 @@ sessions_count_by_their_part_of_concurrency(void)
 	rig_at(10000);
 	CHECK_NEAR(50, app_load(rig_app(0), rig.now));
 	CHECK_NEAR(0.5, app_work(rig_app(0), rig.now));
-	rig_end();
 }
 
 static void
@@ -131,7 +119,6 @@ prefetched_connections_make_no_process_busier(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.prefetch = 3;
 	o.max_processes = 1;
 	rig_running(o, 1);
@@ -139,7 +126,6 @@ prefetched_connections_make_no_process_busier(void)
 	(void)rig_did();
 	rig_at(10000);
 	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
-	rig_end();
 }
 
 static void
@@ -147,12 +133,10 @@ an_app_without_processes_has_no_load(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.min_processes = 0;
 	rig_add(&o);
 	rig_at(10000);
 	CHECK_NEAR(0, app_load(rig_app(0), rig.now));
-	rig_end();
 }
 
 /* --- spare processes ---------------------------------------------------- */
@@ -172,10 +156,8 @@ an_app_begins_with_its_spare_processes(void)
 {
 	struct app_options o = spare_options(3);
 
-	rig_begin();
 	rig_add(&o);
 	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -183,11 +165,9 @@ min_idle_does_not_add_to_min_processes_at_the_start(void)
 {
 	struct app_options o = spare_options(2);
 
-	rig_begin();
 	o.min_processes = 3;
 	rig_add(&o);
 	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 /* Makes both processes of min_idle = 2 busy. */
@@ -196,7 +176,6 @@ begin_short(void)
 {
 	struct app_options o = spare_options(2);
 
-	rig_begin();
 	rig_add(&o);
 	rig_ready(0);
 	rig_ready(1);
@@ -218,7 +197,6 @@ spare_processes_come_one_per_start_delay(void)
 	CHECK_STR("spawn 3", rig_did());
 	rig_at(9000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -230,7 +208,6 @@ a_short_rush_brings_no_spare_process(void)
 	(void)rig_done(1);
 	rig_at(9000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -238,7 +215,6 @@ without_a_start_delay_all_spare_processes_come_at_once(void)
 {
 	struct app_options o = spare_options(3);
 
-	rig_begin();
 	o.start_delay = 0;
 	rig_add(&o);
 	(void)rig_did();
@@ -248,7 +224,6 @@ without_a_start_delay_all_spare_processes_come_at_once(void)
 	CHECK_STR("hand 0>2, spawn 3, hand 1>1, "
 		  "spawn 4, hand 2>0, spawn 5",
 	    rig_did());
-	rig_end();
 }
 
 static void
@@ -277,13 +252,11 @@ idleness_leaves_min_idle(void)
 {
 	struct app_options o = spare_options(2);
 
-	rig_begin();
 	o.min_processes = 0;
 	o.max_idle_time = TSPAN_SECONDS(5);
 	rig_running(o, 4);
 	rig_at(60000);
 	CHECK_STR("stop 3, stop 2", rig_did());
-	rig_end();
 }
 
 /* --- shrinking ---------------------------------------------------------- */
@@ -291,32 +264,27 @@ idleness_leaves_min_idle(void)
 static void
 unneeded_processes_stop_at_the_kill_interval(void)
 {
-	rig_begin();
 	rig_running(load_options(), 2);
 	rig_at(59999);
 	CHECK_STR("", rig_did());
 	rig_at(60000);
 	CHECK_STR("stop 1", rig_did());
 	CHECK_EQ(END_LOAD, rig_process(1)->end);
-	rig_end();
 }
 
 static void
 each_update_marks_one_process(void)
 {
-	rig_begin();
 	rig_running(load_options(), 8);
 	rig_at(10000);
 	CHECK_EQ(1, rig_app(0)->shrinking.marked);
 	rig_at(30000);
 	CHECK_EQ(3, rig_app(0)->shrinking.marked);
-	rig_end();
 }
 
 static void
 victims_stop_at_the_pace_of_stop_delay(void)
 {
-	rig_begin();
 	rig_running(load_options(), 4);
 	rig_at(60000);
 	CHECK_STR("stop 3", rig_did());
@@ -324,7 +292,6 @@ victims_stop_at_the_pace_of_stop_delay(void)
 	CHECK_STR("", rig_did());
 	rig_at(70000);
 	CHECK_STR("stop 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -332,12 +299,10 @@ load_leaves_min_processes(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.min_processes = 3;
 	rig_running(o, 5);
 	rig_at(600000);
 	CHECK_STR("stop 4, stop 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -345,25 +310,21 @@ load_leaves_min_idle(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.min_idle = 3;
 	rig_running(o, 5);
 	rig_at(600000);
 	CHECK_STR("stop 4, stop 3", rig_did());
-	rig_end();
 }
 
 /* A process of two is always busy: alone it would be at 100 percent. */
 static void
 no_process_is_marked_if_the_rest_would_be_busy(void)
 {
-	rig_begin();
 	rig_running(load_options(), 2);
 	rig_arrive();
 	(void)rig_did();
 	rig_at(600000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 /* A process of four is busy: 33 percent of three, 50 of two. */
@@ -372,14 +333,12 @@ as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.multi_threshold = 40;
 	rig_running(o, 4);
 	rig_arrive();
 	(void)rig_did();
 	rig_at(600000);
 	CHECK_STR("stop 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -387,12 +346,10 @@ the_last_process_stays_with_a_single_threshold_of_0(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.min_processes = 0;
 	rig_running(o, 2);
 	rig_at(600000);
 	CHECK_STR("stop 1", rig_did());
-	rig_end();
 }
 
 static void
@@ -400,35 +357,29 @@ the_last_process_stops_under_the_single_threshold(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.min_processes = 0;
 	o.single_threshold = 1;
 	rig_running(o, 1);
 	rig_at(60000);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 marks_drop_when_a_connection_waits(void)
 {
-	rig_begin();
 	rig_running(load_options(), 2);
 	rig_at(10000);
 	CHECK_EQ(1, rig_app(0)->shrinking.marked);
 	rig_arrive_n(3);
 	CHECK_EQ(0, rig_app(0)->shrinking.marked);
-	rig_end();
 }
 
 static void
 the_least_recently_used_is_the_victim(void)
 {
-	rig_begin();
 	rig_serving(load_options(), 3);
 	rig_at(60000);
 	CHECK_STR("stop 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -436,7 +387,6 @@ a_busy_process_is_no_victim(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.multi_threshold = 90;
 	rig_running(o, 3);
 	rig_arrive_n(2);
@@ -448,7 +398,6 @@ a_busy_process_is_no_victim(void)
 	(void)rig_did();
 	rig_at(61000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -456,7 +405,6 @@ with_concurrency_a_process_with_few_sessions_may_retire(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.concurrency = 4;
 	o.multi_threshold = 60;
 	rig_running(o, 2);
@@ -465,7 +413,6 @@ with_concurrency_a_process_with_few_sessions_may_retire(void)
 	rig_at(60000);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_end();
 }
 
 static void
@@ -504,10 +451,8 @@ far_from_the_ceiling_marked_processes_stay(void)
 static void
 an_idle_app_at_its_minimum_has_no_deadline(void)
 {
-	rig_begin();
 	rig_running(load_options(), 1);
 	CHECK_EQ(-1, rig_due());
-	rig_end();
 }
 
 static void
@@ -515,7 +460,6 @@ a_shorter_kill_interval_holds_for_marked_processes(void)
 {
 	struct app_options o = load_options();
 
-	rig_begin();
 	o.min_processes = 1;
 	o.multi_threshold = 50;
 	o.kill_interval = TSPAN_SECONDS(86400);
@@ -528,45 +472,44 @@ a_shorter_kill_interval_holds_for_marked_processes(void)
 	CHECK_STR("", rig_did());
 	rig_at(90000);
 	CHECK_STR("stop 1", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_process_that_is_nearly_always_busy_brings_another);
-	RUN(a_process_just_under_the_threshold_brings_none);
-	RUN(a_process_stuck_in_a_session_is_busy);
-	RUN(load_starts_nothing_while_a_start_is_under_way);
-	RUN(load_starts_nothing_beyond_max_processes);
+	RIG(a_process_that_is_nearly_always_busy_brings_another);
+	RIG(a_process_just_under_the_threshold_brings_none);
+	RIG(a_process_stuck_in_a_session_is_busy);
+	RIG(load_starts_nothing_while_a_start_is_under_way);
+	RIG(load_starts_nothing_beyond_max_processes);
 	RUN(load_takes_no_place_that_others_wait_for);
-	RUN(sessions_count_by_their_part_of_concurrency);
-	RUN(prefetched_connections_make_no_process_busier);
-	RUN(an_app_without_processes_has_no_load);
-	RUN(an_app_begins_with_its_spare_processes);
-	RUN(min_idle_does_not_add_to_min_processes_at_the_start);
-	RUN(spare_processes_come_one_per_start_delay);
-	RUN(a_short_rush_brings_no_spare_process);
-	RUN(without_a_start_delay_all_spare_processes_come_at_once);
+	RIG(sessions_count_by_their_part_of_concurrency);
+	RIG(prefetched_connections_make_no_process_busier);
+	RIG(an_app_without_processes_has_no_load);
+	RIG(an_app_begins_with_its_spare_processes);
+	RIG(min_idle_does_not_add_to_min_processes_at_the_start);
+	RIG(spare_processes_come_one_per_start_delay);
+	RIG(a_short_rush_brings_no_spare_process);
+	RIG(without_a_start_delay_all_spare_processes_come_at_once);
 	RUN(a_spare_process_comes_when_a_place_is_free_again);
-	RUN(idleness_leaves_min_idle);
-	RUN(unneeded_processes_stop_at_the_kill_interval);
-	RUN(each_update_marks_one_process);
-	RUN(victims_stop_at_the_pace_of_stop_delay);
-	RUN(load_leaves_min_processes);
-	RUN(load_leaves_min_idle);
-	RUN(no_process_is_marked_if_the_rest_would_be_busy);
-	RUN(as_many_processes_stay_as_keep_the_load_under_the_threshold);
-	RUN(the_last_process_stays_with_a_single_threshold_of_0);
-	RUN(the_last_process_stops_under_the_single_threshold);
-	RUN(marks_drop_when_a_connection_waits);
-	RUN(the_least_recently_used_is_the_victim);
-	RUN(a_busy_process_is_no_victim);
-	RUN(with_concurrency_a_process_with_few_sessions_may_retire);
+	RIG(idleness_leaves_min_idle);
+	RIG(unneeded_processes_stop_at_the_kill_interval);
+	RIG(each_update_marks_one_process);
+	RIG(victims_stop_at_the_pace_of_stop_delay);
+	RIG(load_leaves_min_processes);
+	RIG(load_leaves_min_idle);
+	RIG(no_process_is_marked_if_the_rest_would_be_busy);
+	RIG(as_many_processes_stay_as_keep_the_load_under_the_threshold);
+	RIG(the_last_process_stays_with_a_single_threshold_of_0);
+	RIG(the_last_process_stops_under_the_single_threshold);
+	RIG(marks_drop_when_a_connection_waits);
+	RIG(the_least_recently_used_is_the_victim);
+	RIG(a_busy_process_is_no_victim);
+	RIG(with_concurrency_a_process_with_few_sessions_may_retire);
 	RUN(near_the_ceiling_marked_processes_stop_when_a_start_is_wanted);
 	RUN(far_from_the_ceiling_marked_processes_stay);
-	RUN(an_idle_app_at_its_minimum_has_no_deadline);
-	RUN(a_shorter_kill_interval_holds_for_marked_processes);
+	RIG(an_idle_app_at_its_minimum_has_no_deadline);
+	RIG(a_shorter_kill_interval_holds_for_marked_processes);
 	return check_finish();
 }

@@ -41,7 +41,6 @@ figures(void)
 static void
 begin(struct app_options o, uint32_t processes)
 {
-	rig_begin();
 	rig_running(o, processes);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -57,7 +56,6 @@ a_process_that_parks_its_connection_is_idle(void)
 	CHECK_EQ(1, figures()->parked);
 	CHECK_EQ(0, figures()->completed);
 	CHECK_EQ(0, figures()->sessions);
-	rig_end();
 }
 
 static void
@@ -66,22 +64,17 @@ a_connection_that_the_process_does_not_hold_cannot_be_parked(void)
 	begin(rig_options(), 1);
 	CHECK(!pool_parked(&rig.pool, 0, 0, rig.now));
 	CHECK(!pool_parked(&rig.pool, 0, ILIST_NONE, rig.now));
-	rig_end();
 }
 
 static void
 parking_serves_the_next_that_waits(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_processes = 1;
-	rig_begin();
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
 	CHECK(park(0));
 	CHECK_STR("hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -94,17 +87,14 @@ a_parked_connection_goes_to_whichever_process_is_idle(void)
 	CHECK_STR("hand 1>1", rig_did());
 	CHECK_EQ(0, figures()->parked);
 	CHECK_EQ(2, figures()->accepted);
-	rig_end();
 }
 
 static void
 a_parked_connection_with_a_request_waits_as_others_do(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_processes = 1;
-	o.queue_timeout = TSPAN_SECONDS(1);
-	begin(o, 1);
+	rig.o.max_processes = 1;
+	rig.o.queue_timeout = TSPAN_SECONDS(1);
+	begin(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
 	(void)unpark();
@@ -112,23 +102,19 @@ a_parked_connection_with_a_request_waits_as_others_do(void)
 	rig_at(1000);
 	CHECK_STR("refuse 1 late", rig_did());
 	CHECK_EQ(1, figures()->timed_out);
-	rig_end();
 }
 
 static void
 a_full_queue_turns_a_parked_connection_away_as_others(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_processes = 1;
-	o.max_queue = 0;
-	o.close_when_full = true;
-	begin(o, 1);
+	rig.o.max_processes = 1;
+	rig.o.max_queue = 0;
+	rig.o.close_when_full = true;
+	begin(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
 	(void)unpark();
 	CHECK_STR("refuse 1 full", rig_did());
-	rig_end();
 }
 
 static void
@@ -148,31 +134,24 @@ a_parked_connection_ends_once(void)
 	CHECK_EQ(1, figures()->timed_out);
 	CHECK_EQ(1, figures()->refused);
 	CHECK_EQ(4, figures()->accepted);
-	rig_end();
 }
 
 static void
 parked_sessions_count_for_max_requests(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_requests = 1;
-	rig_begin();
-	rig_running(o, 1);
+	rig.o.max_requests = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
 	CHECK(park(0));
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 a_parked_connection_starts_the_first_process(void)
 {
-	struct app_options o = rig_options();
-
-	o.min_processes = 0;
-	begin(o, 1);
+	rig.o.min_processes = 0;
+	begin(rig.o, 1);
 	(void)rig_did();
 	rig_exits(0, END_EXIT);
 	(void)rig_did();
@@ -180,21 +159,20 @@ a_parked_connection_starts_the_first_process(void)
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_process_that_parks_its_connection_is_idle);
-	RUN(a_connection_that_the_process_does_not_hold_cannot_be_parked);
-	RUN(parking_serves_the_next_that_waits);
-	RUN(a_parked_connection_goes_to_whichever_process_is_idle);
-	RUN(a_parked_connection_with_a_request_waits_as_others_do);
-	RUN(a_full_queue_turns_a_parked_connection_away_as_others);
-	RUN(a_parked_connection_ends_once);
-	RUN(parked_sessions_count_for_max_requests);
-	RUN(a_parked_connection_starts_the_first_process);
+	RIG(a_process_that_parks_its_connection_is_idle);
+	RIG(a_connection_that_the_process_does_not_hold_cannot_be_parked);
+	RIG(parking_serves_the_next_that_waits);
+	RIG(a_parked_connection_goes_to_whichever_process_is_idle);
+	RIG(a_parked_connection_with_a_request_waits_as_others_do);
+	RIG(a_full_queue_turns_a_parked_connection_away_as_others);
+	RIG(a_parked_connection_ends_once);
+	RIG(parked_sessions_count_for_max_requests);
+	RIG(a_parked_connection_starts_the_first_process);
 	return check_finish();
 }

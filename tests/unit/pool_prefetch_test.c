@@ -18,46 +18,38 @@ prefetch_options(uint32_t prefetch)
 static void
 idle_processes_come_before_prefetch(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(1), 2);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
-	rig_end();
 }
 
 static void
 the_process_given_least_recently_prefetches_first(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(2), 2);
 	rig_arrive_n(2);
 	(void)rig_did();
 	rig_arrive_n(3);
 	CHECK_STR("hand 2>0, hand 3>1, hand 4>0", rig_did());
-	rig_end();
 }
 
 static void
 beyond_prefetch_connections_wait(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(1), 1);
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 1>0", rig_did());
 	CHECK_EQ(1, app_waiting(rig_app(0)));
-	rig_end();
 }
 
 static void
 a_waiter_is_prefetched_when_a_session_ends(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(1), 1);
 	rig_arrive_n(3);
 	(void)rig_did();
 	(void)rig_done(0);
 	CHECK_STR("hand 2>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -65,7 +57,6 @@ prefetched_connections_are_demand_when_all_are_busy(void)
 {
 	struct app_options o = prefetch_options(4);
 
-	rig_begin();
 	o.start_delay = TSPAN_MSECONDS(100);
 	rig_running(o, 1);
 	rig_arrive_n(3);
@@ -73,13 +64,11 @@ prefetched_connections_are_demand_when_all_are_busy(void)
 	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
 	rig_at(100);
 	CHECK_STR("spawn 1", rig_did());
-	rig_end();
 }
 
 static void
 time_in_the_socket_is_waiting_and_no_session(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(1), 1);
 	rig_arrive_n(2);
 	(void)rig_did();
@@ -92,7 +81,6 @@ time_in_the_socket_is_waiting_and_no_session(void)
 	(void)rig_done(0);
 	CHECK_EQ(TSPAN_MSECONDS(100),
 	    window_share(&rig_app(0)->session_time, 1, rig.now));
-	rig_end();
 }
 
 static void
@@ -100,12 +88,10 @@ max_requests_bounds_prefetch(void)
 {
 	struct app_options o = prefetch_options(5);
 
-	rig_begin();
 	o.max_requests = 3;
 	rig_running(o, 1);
 	rig_arrive_n(4);
 	CHECK_STR("hand 0>0, hand 1>0, hand 2>0, spawn 1", rig_did());
-	rig_end();
 }
 
 /* --- by itself ---------------------------------------------------------- */
@@ -123,7 +109,6 @@ auto_options(void)
 static void
 begin_with_sessions(unsigned processes, int64_t usec)
 {
-	rig_begin();
 	rig_running(auto_options(), processes);
 	for (int i = 0; i < 256; i++) {
 		rig_arrive_n(processes);
@@ -138,7 +123,6 @@ begin_with_sessions(unsigned processes, int64_t usec)
 static void
 by_itself_nothing_is_handed_ahead_before_256_sessions(void)
 {
-	rig_begin();
 	rig_running(auto_options(), 1);
 	for (int i = 0; i < 255; i++) {
 		rig_arrive();
@@ -148,7 +132,6 @@ by_itself_nothing_is_handed_ahead_before_256_sessions(void)
 	}
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -158,7 +141,6 @@ by_itself_one_is_handed_ahead_where_sessions_are_brief(void)
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 1>0", rig_did());
 	CHECK_EQ(1, app_waiting(rig_app(0)));
-	rig_end();
 }
 
 static void
@@ -167,7 +149,6 @@ by_itself_nothing_is_handed_ahead_where_sessions_are_long(void)
 	begin_with_sessions(1, 1001);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 /* Half of the sessions are brief, but a hand-over hardly counts. */
@@ -181,7 +162,6 @@ by_itself_the_mean_session_decides(void)
 	(void)rig_done(0);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -194,7 +174,6 @@ by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts(void)
 	rig_arrive();
 	CHECK_STR("", rig_did());
 	CHECK_EQ(1, app_waiting(rig_app(0)));
-	rig_end();
 }
 
 static void
@@ -206,7 +185,6 @@ by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
 	rig.now += TSPAN_USECONDS(210);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0, hand 2>0", rig_did());
-	rig_end();
 }
 
 /* A moment later the session may have lasted too long for that. */
@@ -221,7 +199,6 @@ by_itself_nothing_is_accepted_only_to_be_handed_ahead(void)
 	rig_arrive();
 	(void)rig_did();
 	CHECK(!pool_may_accept(&rig.pool, 0));
-	rig_end();
 }
 
 static void
@@ -240,7 +217,6 @@ by_itself_it_is_taken_back_after_2_ms(void)
 	rig.now += TSPAN_USECONDS(1);
 	pool_tick(&rig.pool, rig.now);
 	CHECK_STR("take 1, hand 2>0", rig_did());
-	rig_end();
 }
 
 /* --- taking back -------------------------------------------------------- */
@@ -249,7 +225,6 @@ by_itself_it_is_taken_back_after_2_ms(void)
 static void
 begin_ahead(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(1), 2);
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 1>1, hand 2>0", rig_did());
@@ -268,7 +243,6 @@ a_prefetched_connection_is_taken_back_after_5_ms(void)
 	rig_at(5);
 	CHECK_STR("take 0, hand 2>1", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.retaken);
-	rig_end();
 }
 
 static void
@@ -278,7 +252,6 @@ an_old_prefetched_connection_is_taken_back_at_once(void)
 	rig_at(60);
 	(void)rig_done(1);
 	CHECK_STR("take 0, hand 2>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -292,7 +265,6 @@ a_prefetched_connection_stays_when_its_turn_comes_first(void)
 	rig_at(1000);
 	CHECK_STR("", rig_did());
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
-	rig_end();
 }
 
 static void
@@ -305,7 +277,6 @@ nothing_is_taken_from_a_process_that_received_all(void)
 	rig_at(1000);
 	CHECK_STR("take 0", rig_did());
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
-	rig_end();
 }
 
 /* The process has not read even its first connection: that comes back. */
@@ -318,7 +289,6 @@ the_first_connection_may_come_back_too(void)
 	(void)rig_done(1);
 	CHECK_STR("take 0, hand 0>1", rig_did());
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
-	rig_end();
 }
 
 static void
@@ -330,7 +300,6 @@ taking_back_counts_as_no_retry(void)
 	(void)rig_did();
 	CHECK_EQ(1, rig.pool.conns[2].process);
 	CHECK_EQ(0, rig.pool.conns[2].retries);
-	rig_end();
 }
 
 static void
@@ -345,13 +314,11 @@ an_idle_process_gets_a_waiter_before_prefetched_connections(void)
 	CHECK_STR("hand 4>1", rig_did());
 	(void)rig_done(1);
 	CHECK_STR("take 0, hand 2>1", rig_did());
-	rig_end();
 }
 
 static void
 each_free_place_takes_one_connection_back(void)
 {
-	rig_begin();
 	rig_running(prefetch_options(2), 2);
 	rig_arrive_n(6);
 	(void)rig_did();
@@ -362,7 +329,6 @@ each_free_place_takes_one_connection_back(void)
 	CHECK_STR("", rig_did());
 	(void)rig_done(1);
 	CHECK_STR("take 0, hand 2>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -370,7 +336,6 @@ a_new_process_takes_back_what_was_prefetched_longest(void)
 {
 	struct app_options o = prefetch_options(2);
 
-	rig_begin();
 	o.start_delay = TSPAN_MSECONDS(100);
 	rig_running(o, 1);
 	rig_arrive_n(3);
@@ -379,7 +344,6 @@ a_new_process_takes_back_what_was_prefetched_longest(void)
 	rig.unread = 1;
 	rig_ready(1);
 	CHECK_STR("take 0, hand 1>1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -394,7 +358,6 @@ connections_prefetched_by_a_dead_process_come_back(void)
 	CHECK_STR("hand 2>1", rig_did());
 	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
@@ -406,7 +369,6 @@ a_take_is_asked_for_once(void)
 	pool_spoke(&rig.pool, 1, rig.now);
 	rig_at(70);
 	CHECK_STR("take 0, hand 2>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -419,7 +381,6 @@ more_concurrency_makes_prefetched_connections_sessions(void)
 	o.concurrency = 2;
 	rig_change(0, &o);
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
-	rig_end();
 }
 
 /* --- private queues ----------------------------------------------------- */
@@ -436,18 +397,15 @@ private_options(uint32_t prefetch)
 static void
 private_queues_are_filled_evenly(void)
 {
-	rig_begin();
 	rig_running(private_options(3), 2);
 	rig_arrive_n(6);
 	CHECK_STR("hand 0>0, hand 1>1, hand 2>0, hand 3>1, hand 4>0, hand 5>1",
 	    rig_did());
-	rig_end();
 }
 
 static void
 of_private_queues_the_shortest_is_first(void)
 {
-	rig_begin();
 	rig_running(private_options(3), 2);
 	rig_arrive_n(6);
 	(void)rig_did();
@@ -455,13 +413,11 @@ of_private_queues_the_shortest_is_first(void)
 	(void)rig_done(0);
 	rig_arrive();
 	CHECK_STR("hand 2>0", rig_did());
-	rig_end();
 }
 
 static void
 private_queues_are_never_taken_from(void)
 {
-	rig_begin();
 	rig_running(private_options(2), 2);
 	rig_arrive_n(4);
 	(void)rig_did();
@@ -470,13 +426,11 @@ private_queues_are_never_taken_from(void)
 	(void)rig_done(1);
 	rig_at(10000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 full_private_queues_leave_the_rest_in_the_backlog(void)
 {
-	rig_begin();
 	rig_running(private_options(1), 1);
 	rig_arrive_n(2);
 	(void)rig_did();
@@ -484,7 +438,6 @@ full_private_queues_leave_the_rest_in_the_backlog(void)
 	rig_accept_paused(0);
 	(void)rig_done(0);
 	CHECK_STR("resume 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -492,12 +445,10 @@ full_private_queues_refuse_where_on_full_says_so(void)
 {
 	struct app_options o = private_options(1);
 
-	rig_begin();
 	o.close_when_full = true;
 	rig_running(o, 1);
 	rig_arrive_n(3);
 	CHECK_STR("hand 0>0, hand 1>0, refuse 2 full", rig_did());
-	rig_end();
 }
 
 static void
@@ -505,14 +456,12 @@ before_the_first_process_is_ready_connections_wait_in_common(void)
 {
 	struct app_options o = private_options(1);
 
-	rig_begin();
 	o.close_when_full = true;
 	rig_add(&o);
 	rig_arrive_n(2);
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("hand 0>0, hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -520,52 +469,50 @@ full_private_queues_make_the_app_grow(void)
 {
 	struct app_options o = private_options(3);
 
-	rig_begin();
 	o.start_delay = TSPAN_MSECONDS(100);
 	rig_running(o, 1);
 	rig_arrive_n(2);
 	rig_at(100);
 	CHECK_STR("hand 0>0, hand 1>0, spawn 1", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(by_itself_nothing_is_handed_ahead_before_256_sessions);
-	RUN(by_itself_one_is_handed_ahead_where_sessions_are_brief);
-	RUN(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
-	RUN(by_itself_the_mean_session_decides);
-	RUN(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
-	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
-	RUN(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
-	RUN(by_itself_it_is_taken_back_after_2_ms);
-	RUN(idle_processes_come_before_prefetch);
-	RUN(the_process_given_least_recently_prefetches_first);
-	RUN(beyond_prefetch_connections_wait);
-	RUN(a_waiter_is_prefetched_when_a_session_ends);
-	RUN(prefetched_connections_are_demand_when_all_are_busy);
-	RUN(time_in_the_socket_is_waiting_and_no_session);
-	RUN(max_requests_bounds_prefetch);
-	RUN(a_prefetched_connection_is_taken_back_after_5_ms);
-	RUN(an_old_prefetched_connection_is_taken_back_at_once);
-	RUN(a_prefetched_connection_stays_when_its_turn_comes_first);
-	RUN(nothing_is_taken_from_a_process_that_received_all);
-	RUN(the_first_connection_may_come_back_too);
-	RUN(taking_back_counts_as_no_retry);
-	RUN(an_idle_process_gets_a_waiter_before_prefetched_connections);
-	RUN(each_free_place_takes_one_connection_back);
-	RUN(a_new_process_takes_back_what_was_prefetched_longest);
-	RUN(connections_prefetched_by_a_dead_process_come_back);
-	RUN(a_take_is_asked_for_once);
-	RUN(more_concurrency_makes_prefetched_connections_sessions);
-	RUN(private_queues_are_filled_evenly);
-	RUN(of_private_queues_the_shortest_is_first);
-	RUN(private_queues_are_never_taken_from);
-	RUN(full_private_queues_leave_the_rest_in_the_backlog);
-	RUN(full_private_queues_refuse_where_on_full_says_so);
-	RUN(before_the_first_process_is_ready_connections_wait_in_common);
-	RUN(full_private_queues_make_the_app_grow);
+	RIG(by_itself_nothing_is_handed_ahead_before_256_sessions);
+	RIG(by_itself_one_is_handed_ahead_where_sessions_are_brief);
+	RIG(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
+	RIG(by_itself_the_mean_session_decides);
+	RIG(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
+	RIG(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
+	RIG(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
+	RIG(by_itself_it_is_taken_back_after_2_ms);
+	RIG(idle_processes_come_before_prefetch);
+	RIG(the_process_given_least_recently_prefetches_first);
+	RIG(beyond_prefetch_connections_wait);
+	RIG(a_waiter_is_prefetched_when_a_session_ends);
+	RIG(prefetched_connections_are_demand_when_all_are_busy);
+	RIG(time_in_the_socket_is_waiting_and_no_session);
+	RIG(max_requests_bounds_prefetch);
+	RIG(a_prefetched_connection_is_taken_back_after_5_ms);
+	RIG(an_old_prefetched_connection_is_taken_back_at_once);
+	RIG(a_prefetched_connection_stays_when_its_turn_comes_first);
+	RIG(nothing_is_taken_from_a_process_that_received_all);
+	RIG(the_first_connection_may_come_back_too);
+	RIG(taking_back_counts_as_no_retry);
+	RIG(an_idle_process_gets_a_waiter_before_prefetched_connections);
+	RIG(each_free_place_takes_one_connection_back);
+	RIG(a_new_process_takes_back_what_was_prefetched_longest);
+	RIG(connections_prefetched_by_a_dead_process_come_back);
+	RIG(a_take_is_asked_for_once);
+	RIG(more_concurrency_makes_prefetched_connections_sessions);
+	RIG(private_queues_are_filled_evenly);
+	RIG(of_private_queues_the_shortest_is_first);
+	RIG(private_queues_are_never_taken_from);
+	RIG(full_private_queues_leave_the_rest_in_the_backlog);
+	RIG(full_private_queues_refuse_where_on_full_says_so);
+	RIG(before_the_first_process_is_ready_connections_wait_in_common);
+	RIG(full_private_queues_make_the_app_grow);
 	return check_finish();
 }

@@ -107,7 +107,6 @@ without_a_target_the_need_is_known_and_starts_and_stops_nothing(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.target_wait = 0;
 	rig_running(o, 2);
 	serve(20, 3);
@@ -116,13 +115,11 @@ without_a_target_the_need_is_known_and_starts_and_stops_nothing(void)
 	rest(1000);
 	CHECK_EQ(2, ready(0));
 	CHECK_EQ(-1, rig_due());
-	rig_end();
 }
 
 static void
 the_need_is_started_without_the_patience_of_waiters(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 1);
 	serve(1, 3);
 	CHECK_EQ(1, ready(0));
@@ -130,7 +127,6 @@ the_need_is_started_without_the_patience_of_waiters(void)
 	CHECK_EQ(3, ready(0));
 	serve(60, 3);
 	CHECK_EQ(3, ready(0));
-	rig_end();
 }
 
 static void
@@ -138,18 +134,15 @@ without_a_target_nothing_is_started_for_a_need(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.target_wait = 0;
 	rig_running(o, 1);
 	serve(60, 3);
 	CHECK_EQ(1, ready(0));
-	rig_end();
 }
 
 static void
 connections_one_after_the_other_need_one_process(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 1);
 	for (unsigned i = 0; i < 2000; i++) {
 		(void)rig_arrive();
@@ -159,7 +152,6 @@ connections_one_after_the_other_need_one_process(void)
 	}
 	CHECK_STR("", rig_did());
 	CHECK_EQ(1, ready(0));
-	rig_end();
 }
 
 static void
@@ -167,7 +159,6 @@ the_need_is_bound_by_max_processes(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.max_processes = 2;
 	rig_running(o, 1);
 	serve(60, 3);
@@ -176,7 +167,6 @@ the_need_is_bound_by_max_processes(void)
 	rig_change(0, &o);
 	serve(60, 3);
 	CHECK_EQ(1, ready(0));
-	rig_end();
 }
 
 static void
@@ -184,7 +174,6 @@ the_need_waits_for_a_pause_after_failures(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	rig_running(o, 3);
 	serve(20, 3);
 	rig_died(0, END_SIGNAL);
@@ -192,7 +181,6 @@ the_need_waits_for_a_pause_after_failures(void)
 	CHECK_STR("", rig_did());
 	rig_at(elapsed() + 2500);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 /* The need of the app, as if an estimate had just found it. */
@@ -213,7 +201,6 @@ a_process_of_one_session_has_its_successor_at_once(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.exit_ends = true;
 	rig_running(o, 3);
 	set_need(0, 3);
@@ -221,7 +208,6 @@ a_process_of_one_session_has_its_successor_at_once(void)
 	CHECK_STR("hand 0>0", rig_did());
 	rig_exits(0, END_EXIT);
 	CHECK_STR("spawn 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -229,13 +215,11 @@ a_load_over_the_threshold_starts_none(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.grow_threshold = 10;
 	rig_running(o, 1);
 	(void)rig_arrive();
 	rig_at(60000);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -243,7 +227,6 @@ a_load_under_the_thresholds_stops_none(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.multi_threshold = 50;
 	o.target_wait = 0;
 	o.kill_interval = TSPAN_SECONDS(1000);
@@ -262,7 +245,6 @@ a_load_under_the_thresholds_stops_none(void)
 	finish(0);
 	rig_at(2000000);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
@@ -270,7 +252,6 @@ several_sessions_at_a_time_share_a_process(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.concurrency = 4;
 	rig_running(o, 1);
 	for (unsigned i = 0; i < 500; i++) {
@@ -285,7 +266,6 @@ several_sessions_at_a_time_share_a_process(void)
 	}
 	CHECK_STR("", rig_did());
 	CHECK_EQ(1, ready(0));
-	rig_end();
 }
 
 static void
@@ -293,7 +273,6 @@ a_wait_for_a_lock_is_none_for_a_process(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.limited = true;
 	rig_running(o, 1);
 	for (unsigned i = 0; i < 500; i++) {
@@ -313,7 +292,6 @@ a_wait_for_a_lock_is_none_for_a_process(void)
 	}
 	CHECK_EQ(1, ready(0));
 	CHECK_EQ(1, promise_least(&rig_app(0)->promise));
-	rig_end();
 }
 
 /* --- connections that wait ------------------------------------------------ */
@@ -335,7 +313,6 @@ serving_a_second(struct app_options o, uint32_t n)
 static void
 late_connections_bring_a_process_each(void)
 {
-	rig_begin();
 	serving_a_second(promise_options(), 1);
 	(void)rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -344,7 +321,6 @@ late_connections_bring_a_process_each(void)
 	(void)rig_arrive();
 	(void)rig_arrive();
 	CHECK_STR("spawn 2, spawn 3", rig_did());
-	rig_end();
 }
 
 static void
@@ -352,7 +328,6 @@ connections_that_are_served_in_ten_targets_are_not_late(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.target_wait = TSPAN_MSECONDS(100);
 	serving_a_second(o, 1);
 	(void)rig_arrive();
@@ -360,7 +335,6 @@ connections_that_are_served_in_ten_targets_are_not_late(void)
 	CHECK_STR("hand 0>0", rig_did());
 	(void)rig_arrive();
 	CHECK_STR("spawn 1, spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -368,14 +342,12 @@ what_is_late_is_bound_by_start_delay_too(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.target_wait = TSPAN_SECONDS(10);
 	o.start_delay = TSPAN_MSECONDS(99);
 	serving_a_second(o, 1);
 	(void)rig_arrive();
 	(void)rig_arrive();
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_end();
 }
 
 /* Two processes that took 30 ms to start, and are busy. */
@@ -400,7 +372,6 @@ one_connection_waits_for_ten_targets(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.start_delay = TSPAN_MSECONDS(50);
 	starting_for_30_ms(o);
 	(void)rig_arrive();
@@ -408,7 +379,6 @@ one_connection_waits_for_ten_targets(void)
 	CHECK_STR("", rig_did());
 	rig_at(30 + 200);
 	CHECK_STR("spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -416,7 +386,6 @@ one_connection_waits_for_ten_start_delays_at_most(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.start_delay = TSPAN_MSECONDS(10);
 	starting_for_30_ms(o);
 	(void)rig_arrive();
@@ -424,7 +393,6 @@ one_connection_waits_for_ten_start_delays_at_most(void)
 	CHECK_STR("", rig_did());
 	rig_at(30 + 100);
 	CHECK_STR("spawn 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -432,7 +400,6 @@ as_many_waiters_as_processes_wait_for_a_start(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.start_delay = TSPAN_MSECONDS(50);
 	starting_for_30_ms(o);
 	(void)rig_arrive();
@@ -441,7 +408,6 @@ as_many_waiters_as_processes_wait_for_a_start(void)
 	CHECK_STR("", rig_did());
 	rig_at(30 + 30);
 	CHECK_STR("spawn 2", rig_did());
-	rig_end();
 }
 
 /* --- stops -------------------------------------------------------------- */
@@ -449,7 +415,6 @@ as_many_waiters_as_processes_wait_for_a_start(void)
 static void
 processes_that_are_not_needed_stop_one_by_one_after_five_minutes(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 1);
 	serve(60, 3);
 	CHECK_EQ(3, ready(0));
@@ -458,13 +423,11 @@ processes_that_are_not_needed_stop_one_by_one_after_five_minutes(void)
 	rest(300);
 	CHECK_EQ(1, ready(0));
 	CHECK_EQ(2, rig_app(0)->figures.exits[END_LOAD]);
-	rig_end();
 }
 
 static void
 a_stop_keeps_stop_delay_and_takes_the_longest_idle(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 4);
 	serve(20, 1);
 	/* 0 was first in line. */
@@ -476,7 +439,6 @@ a_stop_keeps_stop_delay_and_takes_the_longest_idle(void)
 	rest(2);
 	CHECK_EQ(2, ready(0));
 	CHECK_EQ(PROCESS_GONE, rig_process(2)->state);
-	rig_end();
 }
 
 static void
@@ -484,7 +446,6 @@ the_minimum_and_spare_processes_stay(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.min_processes = 2;
 	rig_running(o, 5);
 	serve(20, 1);
@@ -494,7 +455,6 @@ the_minimum_and_spare_processes_stay(void)
 	rig_change(0, &o);
 	rig_at(elapsed() + 1000);
 	start_all();
-	rig_end();
 }
 
 static void
@@ -502,19 +462,16 @@ spare_processes_stay(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.min_idle = 3;
 	rig_running(o, 5);
 	serve(20, 1);
 	rest(600);
 	CHECK_EQ(3, ready(0));
-	rig_end();
 }
 
 static void
 processes_stay_while_nothing_is_known(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 5);
 	(void)rig_arrive();
 	(void)rig_did();
@@ -522,13 +479,11 @@ processes_stay_while_nothing_is_known(void)
 	finish(0);
 	rest(1000);
 	CHECK_EQ(5, ready(0));
-	rig_end();
 }
 
 static void
 processes_stay_while_the_promise_is_broken(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 5);
 	for (unsigned i = 0; i < 40; i++) {
 		serve(10, 1);
@@ -539,7 +494,6 @@ processes_stay_while_the_promise_is_broken(void)
 	CHECK_EQ(5, ready(0));
 	serve(60, 1);
 	CHECK(ready(0) < 5);
-	rig_end();
 }
 
 static void
@@ -547,7 +501,6 @@ an_idle_process_that_is_needed_stays(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.max_idle_time = TSPAN_MSECONDS(100);
 	o.stop_delay = 0;
 	rig_running(o, 3);
@@ -556,7 +509,6 @@ an_idle_process_that_is_needed_stays(void)
 	CHECK_EQ(3, ready(0));
 	rest(600);
 	CHECK_EQ(1, ready(0));
-	rig_end();
 }
 
 static void
@@ -564,25 +516,21 @@ the_last_process_of_an_app_stops_for_idleness_alone(void)
 {
 	struct app_options o = promise_options();
 
-	rig_begin();
 	o.min_processes = 0;
 	rig_running(o, 2);
 	serve(20, 1);
 	rest(3600);
 	CHECK_EQ(1, ready(0));
-	rig_end();
 }
 
 static void
 an_app_at_rest_has_no_deadline(void)
 {
-	rig_begin();
 	rig_running(promise_options(), 2);
 	serve(60, 2);
 	rest(3600);
 	CHECK_EQ(1, ready(0));
 	CHECK_EQ(-1, rig_due());
-	rig_end();
 }
 
 /* Nothing may stop while a connection waits in the backlog. */
@@ -713,32 +661,32 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(without_a_target_the_need_is_known_and_starts_and_stops_nothing);
-	RUN(the_need_is_started_without_the_patience_of_waiters);
-	RUN(without_a_target_nothing_is_started_for_a_need);
-	RUN(connections_one_after_the_other_need_one_process);
-	RUN(the_need_is_bound_by_max_processes);
-	RUN(the_need_waits_for_a_pause_after_failures);
-	RUN(a_process_of_one_session_has_its_successor_at_once);
-	RUN(a_load_over_the_threshold_starts_none);
-	RUN(a_load_under_the_thresholds_stops_none);
-	RUN(several_sessions_at_a_time_share_a_process);
-	RUN(a_wait_for_a_lock_is_none_for_a_process);
-	RUN(late_connections_bring_a_process_each);
-	RUN(connections_that_are_served_in_ten_targets_are_not_late);
-	RUN(what_is_late_is_bound_by_start_delay_too);
-	RUN(one_connection_waits_for_ten_targets);
-	RUN(one_connection_waits_for_ten_start_delays_at_most);
-	RUN(as_many_waiters_as_processes_wait_for_a_start);
-	RUN(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
-	RUN(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
-	RUN(the_minimum_and_spare_processes_stay);
-	RUN(spare_processes_stay);
-	RUN(processes_stay_while_nothing_is_known);
-	RUN(processes_stay_while_the_promise_is_broken);
-	RUN(an_idle_process_that_is_needed_stays);
-	RUN(the_last_process_of_an_app_stops_for_idleness_alone);
-	RUN(an_app_at_rest_has_no_deadline);
+	RIG(without_a_target_the_need_is_known_and_starts_and_stops_nothing);
+	RIG(the_need_is_started_without_the_patience_of_waiters);
+	RIG(without_a_target_nothing_is_started_for_a_need);
+	RIG(connections_one_after_the_other_need_one_process);
+	RIG(the_need_is_bound_by_max_processes);
+	RIG(the_need_waits_for_a_pause_after_failures);
+	RIG(a_process_of_one_session_has_its_successor_at_once);
+	RIG(a_load_over_the_threshold_starts_none);
+	RIG(a_load_under_the_thresholds_stops_none);
+	RIG(several_sessions_at_a_time_share_a_process);
+	RIG(a_wait_for_a_lock_is_none_for_a_process);
+	RIG(late_connections_bring_a_process_each);
+	RIG(connections_that_are_served_in_ten_targets_are_not_late);
+	RIG(what_is_late_is_bound_by_start_delay_too);
+	RIG(one_connection_waits_for_ten_targets);
+	RIG(one_connection_waits_for_ten_start_delays_at_most);
+	RIG(as_many_waiters_as_processes_wait_for_a_start);
+	RIG(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
+	RIG(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
+	RIG(the_minimum_and_spare_processes_stay);
+	RIG(spare_processes_stay);
+	RIG(processes_stay_while_nothing_is_known);
+	RIG(processes_stay_while_the_promise_is_broken);
+	RIG(an_idle_process_that_is_needed_stays);
+	RIG(the_last_process_of_an_app_stops_for_idleness_alone);
+	RIG(an_app_at_rest_has_no_deadline);
 	RUN(an_app_whose_listener_waits_for_a_number_has_no_deadline);
 	RUN(a_need_takes_an_idle_process_that_another_app_can_spare);
 	RUN(a_need_takes_no_process_that_another_app_needs);

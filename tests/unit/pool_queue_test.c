@@ -6,7 +6,6 @@
 static void
 begin_busy(struct app_options o)
 {
-	rig_begin();
 	o.max_processes = 1;
 	rig_running(o, 1);
 	rig_arrive();
@@ -16,69 +15,54 @@ begin_busy(struct app_options o)
 static void
 with_on_full_wait_no_more_come_in_than_max_queue(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 2;
-	begin_busy(o);
+	rig.o.max_queue = 2;
+	begin_busy(rig.o);
 	rig_arrive_n(2);
 	CHECK(!pool_may_accept(&rig.pool, 0));
-	rig_end();
 }
 
 static void
 with_no_queue_connections_come_in_while_a_process_has_room(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_queue = 0;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_queue = 0;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	CHECK(pool_may_accept(&rig.pool, 0));
 	rig_arrive();
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	CHECK_STR("hand 0>0", rig_did());
-	rig_end();
 }
 
 static void
 accepting_is_resumed_when_there_is_room_again(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
 	CHECK_STR("", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 1>0, resume 0", rig_did());
-	rig_end();
 }
 
 static void
 accepting_is_resumed_once(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 2;
-	begin_busy(o);
+	rig.o.max_queue = 2;
+	begin_busy(rig.o);
 	rig_arrive_n(2);
 	rig_accept_paused(0);
 	rig_done(0);
 	CHECK_STR("hand 1>0, resume 0", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 2>0", rig_did());
-	rig_end();
 }
 
 static void
 accepting_that_found_no_room_after_all_is_resumed_again(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
 	rig_done(0);
@@ -87,16 +71,13 @@ accepting_that_found_no_room_after_all_is_resumed_again(void)
 	rig_accept_paused(0);
 	rig_done(0);
 	CHECK_STR("hand 0>0, resume 0", rig_did());
-	rig_end();
 }
 
 static void
 accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
 	rig_done(0);
@@ -105,140 +86,113 @@ accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
 	CHECK_EQ(0, app_demand(rig_app(0)));
 	rig_done(0);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 accepting_is_resumed_when_a_waiter_leaves(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
 	pool_abandoned(&rig.pool, 1, rig.now);
 	CHECK_STR("resume 0", rig_did());
-	rig_end();
 }
 
 static void
 accepting_is_resumed_when_max_queue_grows(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 0;
-	begin_busy(o);
+	rig.o.max_queue = 0;
+	begin_busy(rig.o);
 	rig_accept_paused(0);
-	o.max_queue = 1;
-	rig_change(0, &o);
+	rig.o.max_queue = 1;
+	rig_change(0, &rig.o);
 	CHECK_STR("resume 0", rig_did());
-	rig_end();
 }
 
 static void
 a_paused_listener_counts_as_a_waiter_since_the_pause(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 0;
-	begin_busy(o);
+	rig.o.max_queue = 0;
+	begin_busy(rig.o);
 	rig_at(50);
 	rig_accept_paused(0);
 	CHECK_EQ(1, app_demand(rig_app(0)));
 	CHECK_EQ(
 	    RIG_START + TSPAN_MSECONDS(50), pool_waiting_since(&rig.pool, 0));
-	rig_end();
 }
 
 static void
 with_on_full_close_the_newcomer_is_refused(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	o.close_when_full = true;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	rig.o.close_when_full = true;
+	begin_busy(rig.o);
 	rig_arrive_n(2);
 	CHECK_STR("refuse 2 full", rig_did());
 	CHECK_EQ(1, rig_app(0)->queue.count);
 	CHECK_EQ(1, rig_app(0)->figures.refused);
-	rig_end();
 }
 
 static void
 with_on_full_close_any_number_comes_in(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 0;
-	o.close_when_full = true;
-	begin_busy(o);
+	rig.o.max_queue = 0;
+	rig.o.close_when_full = true;
+	begin_busy(rig.o);
 	CHECK(pool_may_accept(&rig.pool, 0));
-	rig_end();
 }
 
 static void
 a_number_is_not_used_again_before_its_refusal_is_done(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 0;
-	o.close_when_full = true;
-	begin_busy(o);
+	rig.o.max_queue = 0;
+	rig.o.close_when_full = true;
+	begin_busy(rig.o);
 	CHECK_EQ(1, rig_arrive());
 	CHECK_EQ(2, rig_arrive());
 	CHECK_STR("refuse 1 full, refuse 2 full", rig_did());
 	CHECK_EQ(2, rig_arrive());
-	rig_end();
 }
 
 static void
 a_full_queue_is_told_once_until_it_was_empty(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	begin_busy(rig.o);
 	rig.tells = true;
 	rig_arrive();
 	CHECK_STR("tell 0 full", rig_did());
 	rig_done(0);
 	rig_arrive();
 	CHECK_STR("hand 1>0, tell 0 full", rig_did());
-	rig_end();
 }
 
 static void
 a_full_queue_is_told_once_while_it_is_full(void)
 {
-	struct app_options o = rig_options();
-
-	o.max_queue = 1;
-	o.close_when_full = true;
-	begin_busy(o);
+	rig.o.max_queue = 1;
+	rig.o.close_when_full = true;
+	begin_busy(rig.o);
 	rig.tells = true;
 	rig_arrive();
 	CHECK_STR("tell 0 full", rig_did());
 	rig_arrive();
 	CHECK_STR("refuse 2 full", rig_did());
-	rig_end();
 }
 
 static void
 a_connection_that_is_refused_at_once_has_no_process(void)
 {
-	struct app_options o = rig_options();
 	struct action a;
 
-	o.max_queue = 0;
-	o.close_when_full = true;
-	begin_busy(o);
+	rig.o.max_queue = 0;
+	rig.o.close_when_full = true;
+	begin_busy(rig.o);
 	rig_arrive();
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_REFUSE, a.kind);
 	CHECK_EQ(ILIST_NONE, a.process);
-	rig_end();
 }
 
 static void
@@ -250,7 +204,6 @@ the_longest_queue_is_remembered(void)
 	rig_done(0);
 	(void)rig_did();
 	CHECK_EQ(3, rig_app(0)->figures.max_waiting);
-	rig_end();
 }
 
 /* --- time --------------------------------------------------------------- */
@@ -258,10 +211,8 @@ the_longest_queue_is_remembered(void)
 static void
 a_waiter_is_refused_after_queue_timeout(void)
 {
-	struct app_options o = rig_options();
-
-	o.queue_timeout = TSPAN_MSECONDS(500);
-	begin_busy(o);
+	rig.o.queue_timeout = TSPAN_MSECONDS(500);
+	begin_busy(rig.o);
 	rig_arrive();
 	rig_at(200);
 	rig_arrive();
@@ -272,7 +223,6 @@ a_waiter_is_refused_after_queue_timeout(void)
 	rig_at(700);
 	CHECK_STR("refuse 2 late", rig_did());
 	CHECK_EQ(2, rig_app(0)->figures.timed_out);
-	rig_end();
 }
 
 static void
@@ -282,17 +232,13 @@ without_queue_timeout_a_connection_waits_for_ever(void)
 	rig_arrive();
 	rig_at(86400000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_connection_taken_back_late_is_served_rather_than_refused(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.queue_timeout = TSPAN_SECONDS(5);
-	rig_running(o, 2);
+	rig.o.queue_timeout = TSPAN_SECONDS(5);
+	rig_running(rig.o, 2);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
 	rig_at(10000);
@@ -300,7 +246,6 @@ a_connection_taken_back_late_is_served_rather_than_refused(void)
 	rig_retaken(0);
 	rig_gone(0);
 	CHECK_STR("hand 0>1", rig_did());
-	rig_end();
 }
 
 static void
@@ -312,7 +257,6 @@ an_abandoned_connection_is_counted_and_not_served(void)
 	rig_done(0);
 	CHECK_STR("hand 2>0", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.abandoned);
-	rig_end();
 }
 
 static void
@@ -326,13 +270,11 @@ the_time_of_waiting_is_recorded(void)
 	    window_share(&rig_app(0)->queue_wait, 1, rig.now));
 	CHECK_EQ(TSPAN_MSECONDS(300),
 	    window_share(&rig_app(0)->session_time, 1, rig.now));
-	rig_end();
 }
 
 static void
 the_time_of_waiting_is_recorded_once(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	(void)rig_did();
@@ -342,7 +284,6 @@ the_time_of_waiting_is_recorded_once(void)
 	CHECK_STR("hand 0>1", rig_did());
 	CHECK_EQ(0, window_share(&rig_app(0)->queue_wait, 1, rig.now));
 	rig_gone(0);
-	rig_end();
 }
 
 /* --- numbers of connections ---------------------------------------------- */
@@ -443,28 +384,28 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(with_on_full_wait_no_more_come_in_than_max_queue);
-	RUN(with_no_queue_connections_come_in_while_a_process_has_room);
-	RUN(accepting_is_resumed_when_there_is_room_again);
-	RUN(accepting_is_resumed_once);
-	RUN(accepting_that_found_no_room_after_all_is_resumed_again);
-	RUN(accepting_that_found_the_backlog_empty_is_not_resumed_again);
-	RUN(accepting_is_resumed_when_a_waiter_leaves);
-	RUN(accepting_is_resumed_when_max_queue_grows);
-	RUN(a_paused_listener_counts_as_a_waiter_since_the_pause);
-	RUN(with_on_full_close_the_newcomer_is_refused);
-	RUN(with_on_full_close_any_number_comes_in);
-	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
-	RUN(a_full_queue_is_told_once_until_it_was_empty);
-	RUN(a_full_queue_is_told_once_while_it_is_full);
-	RUN(a_connection_that_is_refused_at_once_has_no_process);
-	RUN(the_longest_queue_is_remembered);
-	RUN(a_waiter_is_refused_after_queue_timeout);
-	RUN(without_queue_timeout_a_connection_waits_for_ever);
-	RUN(a_connection_taken_back_late_is_served_rather_than_refused);
-	RUN(an_abandoned_connection_is_counted_and_not_served);
-	RUN(the_time_of_waiting_is_recorded);
-	RUN(the_time_of_waiting_is_recorded_once);
+	RIG(with_on_full_wait_no_more_come_in_than_max_queue);
+	RIG(with_no_queue_connections_come_in_while_a_process_has_room);
+	RIG(accepting_is_resumed_when_there_is_room_again);
+	RIG(accepting_is_resumed_once);
+	RIG(accepting_that_found_no_room_after_all_is_resumed_again);
+	RIG(accepting_that_found_the_backlog_empty_is_not_resumed_again);
+	RIG(accepting_is_resumed_when_a_waiter_leaves);
+	RIG(accepting_is_resumed_when_max_queue_grows);
+	RIG(a_paused_listener_counts_as_a_waiter_since_the_pause);
+	RIG(with_on_full_close_the_newcomer_is_refused);
+	RIG(with_on_full_close_any_number_comes_in);
+	RIG(a_number_is_not_used_again_before_its_refusal_is_done);
+	RIG(a_full_queue_is_told_once_until_it_was_empty);
+	RIG(a_full_queue_is_told_once_while_it_is_full);
+	RIG(a_connection_that_is_refused_at_once_has_no_process);
+	RIG(the_longest_queue_is_remembered);
+	RIG(a_waiter_is_refused_after_queue_timeout);
+	RIG(without_queue_timeout_a_connection_waits_for_ever);
+	RIG(a_connection_taken_back_late_is_served_rather_than_refused);
+	RIG(an_abandoned_connection_is_counted_and_not_served);
+	RIG(the_time_of_waiting_is_recorded);
+	RIG(the_time_of_waiting_is_recorded_once);
 	RUN(no_more_come_in_than_there_are_numbers);
 	RUN(accepting_paused_for_numbers_is_resumed_by_another_apps_end);
 	RUN(accepting_paused_for_numbers_is_resumed_by_a_refusal);

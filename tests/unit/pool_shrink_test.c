@@ -6,7 +6,6 @@
 static void
 begin_idle(struct app_options o, uint32_t n)
 {
-	rig_begin();
 	o.max_idle_time = TSPAN_SECONDS(1);
 	rig_running(o, n);
 }
@@ -24,7 +23,6 @@ a_process_stops_when_it_was_idle_for_max_idle_time(void)
 	CHECK_STR("stop 1", rig_did());
 	rig_exits(1, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_IDLE]);
-	rig_end();
 }
 
 /* Milliseconds from a start to READY, to a stop, and from that to the next. */
@@ -67,33 +65,27 @@ an_idle_process_is_kept_for_what_a_start_costs(void)
 static void
 an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.sessions = false;
-	o.listens = true;
-	o.min_processes = 2;
-	o.max_idle_time = APP_AUTO;
-	rig_add(&o);
+	rig.o.sessions = false;
+	rig.o.listens = true;
+	rig.o.min_processes = 2;
+	rig.o.max_idle_time = APP_AUTO;
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_spawned(1);
-	o.min_processes = 1;
-	rig_change(0, &o);
+	rig.o.min_processes = 1;
+	rig_change(0, &rig.o);
 	rig_at(299999);
 	CHECK_STR("", rig_did());
 	rig_at(300000);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 idle_time_begins_when_the_last_session_ends(void)
 {
-	struct app_options o = rig_options();
-
-	o.min_processes = 0;
-	begin_idle(o, 1);
+	rig.o.min_processes = 0;
+	begin_idle(rig.o, 1);
 	rig_at(500);
 	rig_arrive();
 	(void)rig_did();
@@ -103,7 +95,6 @@ idle_time_begins_when_the_last_session_ends(void)
 	CHECK_STR("", rig_did());
 	rig_at(6000);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -122,16 +113,13 @@ the_least_recently_used_stops_first(void)
 	CHECK_STR("stop 1", rig_did());
 	rig_at(9000);
 	CHECK_STR("stop 2", rig_did());
-	rig_end();
 }
 
 static void
 idle_stops_are_stop_delay_apart(void)
 {
-	struct app_options o = rig_options();
-
-	o.stop_delay = TSPAN_SECONDS(10);
-	begin_idle(o, 4);
+	rig.o.stop_delay = TSPAN_SECONDS(10);
+	begin_idle(rig.o, 4);
 	rig_at(1000);
 	CHECK_STR("stop 3", rig_did());
 	rig_exits(3, END_EXIT);
@@ -142,17 +130,14 @@ idle_stops_are_stop_delay_apart(void)
 	rig_exits(2, END_EXIT);
 	rig_at(21000);
 	CHECK_STR("stop 1", rig_did());
-	rig_end();
 }
 
 static void
 idle_stops_leave_min_processes(void)
 {
-	struct app_options o = rig_options();
-
-	o.min_processes = 2;
-	o.stop_delay = 0;
-	begin_idle(o, 4);
+	rig.o.min_processes = 2;
+	rig.o.stop_delay = 0;
+	begin_idle(rig.o, 4);
 	rig_at(1000);
 	CHECK_STR("stop 3, stop 2", rig_did());
 	rig_exits(3, END_EXIT);
@@ -160,7 +145,6 @@ idle_stops_leave_min_processes(void)
 	rig_at(1000000);
 	CHECK_STR("", rig_did());
 	CHECK_EQ(-1, rig_due());
-	rig_end();
 }
 
 /* The backlog may need the process, which leaves with its app. */
@@ -174,17 +158,14 @@ no_process_stops_for_idleness_while_its_app_is_closing(void)
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_CLOSED, rig_process(0)->end);
-	rig_end();
 }
 
 static void
 without_max_idle_time_no_idle_process_stops(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 4);
 	rig_at(100000000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -202,7 +183,6 @@ no_process_stops_while_another_is_starting(void)
 	CHECK_STR("", rig_did());
 	rig_ready(2);
 	CHECK_STR("stop 1", rig_did());
-	rig_end();
 }
 
 /* --- ceilings ----------------------------------------------------------- */
@@ -210,27 +190,20 @@ no_process_stops_while_another_is_starting(void)
 static void
 under_a_lowered_ceiling_idle_processes_stop_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 4);
-	o.max_processes = 2;
-	rig_change(0, &o);
+	rig_running(rig.o, 4);
+	rig.o.max_processes = 2;
+	rig_change(0, &rig.o);
 	CHECK_STR("stop 3, stop 2", rig_did());
-	rig_end();
 }
 
 static void
 under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 3);
+	rig_running(rig.o, 3);
 	rig_arrive_n(3);
 	(void)rig_did();
-	o.max_processes = 1;
-	rig_change(0, &o);
+	rig.o.max_processes = 1;
+	rig_change(0, &rig.o);
 	CHECK_STR("", rig_did());
 	rig_done(1);
 	CHECK_STR("stop 1", rig_did());
@@ -238,48 +211,36 @@ under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 	CHECK_STR("stop 0", rig_did());
 	rig_done(2);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 over_a_lowered_ceiling_nothing_is_started(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 3);
+	rig_running(rig.o, 3);
 	rig_arrive_n(5);
 	(void)rig_did();
-	o.max_processes = 2;
-	rig_change(0, &o);
+	rig.o.max_processes = 2;
+	rig_change(0, &rig.o);
 	rig_at(5000);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 under_a_lowered_global_ceiling_idle_processes_of_any_app_stop(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 2);
-	rig_running(o, 2);
+	rig_running(rig.o, 2);
+	rig_running(rig.o, 2);
 	pool_resize(&rig.pool, 2, 0, rig.now);
 	CHECK_STR("stop 1, stop 3", rig_did());
-	rig_end();
 }
 
 static void
 a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 2;
-	rig_running(o, 2);
-	o.min_processes = 0;
-	rig_running(o, 2);
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
+	rig.o.min_processes = 0;
+	rig_running(rig.o, 2);
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	(void)rig_did();
@@ -288,7 +249,6 @@ a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 	rig_done(2);
 	rig_done(3);
 	CHECK_STR("stop 2, stop 3", rig_did());
-	rig_end();
 }
 
 /* --- max_requests ------------------------------------------------------- */
@@ -296,11 +256,8 @@ a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 static void
 after_max_requests_a_process_retires_and_is_replaced(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_requests = 2;
-	rig_running(o, 1);
+	rig.o.max_requests = 2;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
@@ -312,36 +269,28 @@ after_max_requests_a_process_retires_and_is_replaced(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
-	rig_end();
 }
 
 static void
 at_the_ceiling_a_replacement_waits_until_the_old_process_retires(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_requests = 1;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_requests = 1;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
 	rig_done(0);
 	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_end();
 }
 
 /* Two long sessions of four that it could have do not block the app. */
 static void
 a_process_with_its_last_sessions_and_room_leaves_its_place(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_requests = 2;
-	o.concurrency = 4;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_requests = 2;
+	rig.o.concurrency = 4;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
 	rig_arrive();
@@ -355,19 +304,15 @@ a_process_with_its_last_sessions_and_room_leaves_its_place(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
 	CHECK_EQ(2, rig_app(0)->figures.completed);
-	rig_end();
 }
 
 static void
 no_process_is_handed_more_than_max_requests(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_requests = 3;
-	o.concurrency = 2;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_requests = 3;
+	rig.o.concurrency = 2;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(4);
 	CHECK_STR("hand 0>0, hand 1>0", rig_did());
 	rig_done_of(0, 0);
@@ -377,38 +322,31 @@ no_process_is_handed_more_than_max_requests(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 	rig_done_of(0, 2);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_connection_taken_back_does_not_count_against_max_requests(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_requests = 2;
-	o.concurrency = 2;
-	rig_running(o, 1);
+	rig.o.max_requests = 2;
+	rig.o.concurrency = 2;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	CHECK(rig_process(0)->expiring);
 	rig_hand_failed(1);
 	CHECK(!rig_process(0)->expiring);
 	CHECK_EQ(1, rig_process(0)->handed);
-	rig_end();
 }
 
 static void
 numbers_of_requests_differ_by_a_tenth(void)
 {
-	struct app_options o = rig_options();
 	uint64_t least = UINT64_MAX, most = 0;
 
-	rig_begin();
-	o.max_requests = 100;
-	o.min_processes = 20;
-	o.max_processes = 20;
-	rig_add(&o);
+	rig.o.max_requests = 100;
+	rig.o.min_processes = 20;
+	rig.o.max_processes = 20;
+	rig_add(&rig.o);
 	for (uint32_t n = 0; n < 20; n++) {
 		uint64_t limit = rig_process(n)->request_limit;
 
@@ -417,13 +355,11 @@ numbers_of_requests_differ_by_a_tenth(void)
 		most = limit > most ? limit : most;
 	}
 	CHECK(least < most);
-	rig_end();
 }
 
 static void
 a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 {
-	rig_begin();
 	rig_serving(rig_options(), 1);
 	rig_arrive_n(2);
 	(void)rig_did();
@@ -436,73 +372,64 @@ a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_RETIRED]);
 	CHECK_EQ(0, rig_app(0)->backoff.until);
-	rig_end();
 }
 
 static void
 under_a_lowered_ceiling_a_freed_process_stops_before_it_serves(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 3);
+	rig_running(rig.o, 3);
 	rig_arrive_n(5);
 	(void)rig_did();
-	o.max_processes = 2;
-	rig_change(0, &o);
+	rig.o.max_processes = 2;
+	rig_change(0, &rig.o);
 	rig_done(0);
 	CHECK_STR("stop 0", rig_did());
 	rig_done(1);
 	CHECK_STR("hand 3>1", rig_did());
-	rig_end();
 }
 
 static void
 in_an_app_of_jobs_processes_over_a_lowered_minimum_stop(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.sessions = false;
-	rig_running(o, 0);
-	o.min_processes = 3;
-	rig_change(0, &o);
+	rig.o.sessions = false;
+	rig_running(rig.o, 0);
+	rig.o.min_processes = 3;
+	rig_change(0, &rig.o);
 	(void)rig_did();
 	for (uint32_t n = 0; n < 3; n++)
 		rig_spawned(n);
-	o.min_processes = 1;
-	rig_change(0, &o);
+	rig.o.min_processes = 1;
+	rig_change(0, &rig.o);
 	CHECK_STR("stop 0, stop 1", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_process_stops_when_it_was_idle_for_max_idle_time);
+	RIG(a_process_stops_when_it_was_idle_for_max_idle_time);
 	RUN(an_idle_process_is_kept_for_what_a_start_costs);
-	RUN(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
-	RUN(idle_time_begins_when_the_last_session_ends);
-	RUN(the_least_recently_used_stops_first);
-	RUN(idle_stops_are_stop_delay_apart);
-	RUN(idle_stops_leave_min_processes);
-	RUN(no_process_stops_for_idleness_while_its_app_is_closing);
-	RUN(without_max_idle_time_no_idle_process_stops);
-	RUN(no_process_stops_while_another_is_starting);
-	RUN(under_a_lowered_ceiling_idle_processes_stop_at_once);
-	RUN(under_a_lowered_ceiling_busy_processes_stop_when_idle);
-	RUN(over_a_lowered_ceiling_nothing_is_started);
-	RUN(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop);
-	RUN(a_lowered_global_ceiling_leaves_each_app_its_minimum);
-	RUN(after_max_requests_a_process_retires_and_is_replaced);
-	RUN(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
-	RUN(a_process_with_its_last_sessions_and_room_leaves_its_place);
-	RUN(no_process_is_handed_more_than_max_requests);
-	RUN(a_connection_taken_back_does_not_count_against_max_requests);
-	RUN(numbers_of_requests_differ_by_a_tenth);
-	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
-	RUN(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
-	RUN(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);
+	RIG(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
+	RIG(idle_time_begins_when_the_last_session_ends);
+	RIG(the_least_recently_used_stops_first);
+	RIG(idle_stops_are_stop_delay_apart);
+	RIG(idle_stops_leave_min_processes);
+	RIG(no_process_stops_for_idleness_while_its_app_is_closing);
+	RIG(without_max_idle_time_no_idle_process_stops);
+	RIG(no_process_stops_while_another_is_starting);
+	RIG(under_a_lowered_ceiling_idle_processes_stop_at_once);
+	RIG(under_a_lowered_ceiling_busy_processes_stop_when_idle);
+	RIG(over_a_lowered_ceiling_nothing_is_started);
+	RIG(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop);
+	RIG(a_lowered_global_ceiling_leaves_each_app_its_minimum);
+	RIG(after_max_requests_a_process_retires_and_is_replaced);
+	RIG(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
+	RIG(a_process_with_its_last_sessions_and_room_leaves_its_place);
+	RIG(no_process_is_handed_more_than_max_requests);
+	RIG(a_connection_taken_back_does_not_count_against_max_requests);
+	RIG(numbers_of_requests_differ_by_a_tenth);
+	RIG(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
+	RIG(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
+	RIG(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);
 	return check_finish();
 }

@@ -7,7 +7,6 @@
 static void
 a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
 {
-	rig_begin();
 	rig.tells = true;
 	rig_serving(rig_options(), 1);
 	pool_retire(&rig.pool, 0, rig.now);
@@ -25,29 +24,23 @@ a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
 	rig_at(30000);
 	CHECK_STR("tell 0 stuck, term 1, tell 0 backoff", rig_did());
 	CHECK_EQ(1, rig_app(0)->stuck);
-	rig_end();
 }
 
 static void
 a_stuck_process_counts_for_no_ceiling(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	CHECK_EQ(1, rig.pool.living);
 	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
 	rig_at(5000);
 	CHECK(rig_process(0)->stuck);
 	CHECK_EQ(1, rig.pool.living);
 	CHECK_STR("kill 0, spawn 1", rig_did());
-	rig_end();
 }
 
 static void
 a_stuck_process_that_dies_after_all_frees_its_number(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
 	rig_at(60000);
@@ -55,13 +48,11 @@ a_stuck_process_that_dies_after_all_frees_its_number(void)
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(0, rig_app(0)->stuck);
 	CHECK_EQ(1, rig.pool.free_processes.count);
-	rig_end();
 }
 
 static void
 a_session_may_end_while_its_process_retires(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -70,30 +61,22 @@ a_session_may_end_while_its_process_retires(void)
 	CHECK(rig_done(0));
 	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
 	CHECK_EQ(1, rig_app(0)->figures.completed);
-	rig_end();
 }
 
 static void
 a_process_whose_start_was_not_carried_out_is_gone_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(0, rig.pool.living);
-	rig_end();
 }
 
 static void
 a_process_told_to_stop_while_it_is_spawned_stops_then(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0", rig_did());
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
@@ -103,16 +86,12 @@ a_process_told_to_stop_while_it_is_spawned_stops_then(void)
 	CHECK_EQ(0, app_processes(rig_app(0)));
 	rig_exits(0, END_EXIT);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 static void
 a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_add(&o);
+	rig_add(&rig.o);
 	CHECK_STR("spawn 0", rig_did());
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
@@ -120,24 +99,19 @@ a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
 	rig_spawn_failed(0, false);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
-	rig_end();
 }
 
 static void
 timeouts_of_zero_go_through_all_steps_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.stop_timeout = 0;
-	o.kill_timeout = 0;
-	rig_serving(o, 1);
+	rig.o.stop_timeout = 0;
+	rig.o.kill_timeout = 0;
+	rig_serving(rig.o, 1);
 	pool_retire(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0, spawn 1", rig_did());
 	rig_at(0);
 	CHECK_STR("term 0, kill 0", rig_did());
 	CHECK(rig_process(0)->stuck);
-	rig_end();
 }
 
 /* --- detached ----------------------------------------------------------- */
@@ -164,11 +138,8 @@ a_detached_process_has_its_successor_at_once_beyond_no_ceiling(void)
 static void
 a_detached_process_is_told_to_stop_after_its_last_session(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.concurrency = 2;
-	rig_running(o, 1);
+	rig.o.concurrency = 2;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	pool_detach(&rig.pool, 0, rig.now);
@@ -188,24 +159,20 @@ a_detached_process_is_told_to_stop_after_its_last_session(void)
 	CHECK_EQ(2, rig_app(0)->figures.completed);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_DETACHED]);
-	rig_end();
 }
 
 static void
 an_idle_process_above_the_minimum_that_is_detached_has_a_successor(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 3);
 	pool_detach(&rig.pool, 1, rig.now);
 	CHECK_STR("stop 1, spawn 3", rig_did());
 	CHECK_EQ(3, app_processes(rig_app(0)));
-	rig_end();
 }
 
 static void
 a_detached_process_stops_with_its_app(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -216,17 +183,13 @@ a_detached_process_stops_with_its_app(void)
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0, stop 1", rig_did());
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_end();
 }
 
 static void
 a_session_of_a_detached_process_ends_at_request_timeout(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.request_timeout = TSPAN_SECONDS(5);
-	rig_running(o, 1);
+	rig.o.request_timeout = TSPAN_SECONDS(5);
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	pool_detach(&rig.pool, 0, rig.now);
@@ -234,13 +197,11 @@ a_session_of_a_detached_process_ends_at_request_timeout(void)
 	rig_ready(1);
 	rig_at(5000);
 	CHECK_STR("term 0", rig_did());
-	rig_end();
 }
 
 static void
 a_connection_that_comes_back_from_a_detached_process_is_served(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -248,7 +209,6 @@ a_connection_that_comes_back_from_a_detached_process_is_served(void)
 	CHECK_STR("spawn 2", rig_did());
 	rig_hand_failed(0);
 	CHECK_STR("stop 0, hand 0>1", rig_did());
-	rig_end();
 }
 
 /* --- one app ------------------------------------------------------------ */
@@ -256,11 +216,8 @@ a_connection_that_comes_back_from_a_detached_process_is_served(void)
 static void
 a_closing_app_serves_waiters_and_newcomers(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
 	pool_app_close(&rig.pool, 0, rig.now);
@@ -277,13 +234,11 @@ a_closing_app_serves_waiters_and_newcomers(void)
 	rig_exits(0, END_EXIT);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(3, rig_app(0)->figures.completed);
-	rig_end();
 }
 
 static void
 a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_at(40000);
 	pool_app_close(&rig.pool, 0, rig.now);
@@ -291,18 +246,14 @@ a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
 	CHECK_STR("", rig_did());
 	rig_arrive();
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 /* A process that hangs would keep the app, and its waiters, for ever. */
 static void
 a_leaving_app_ends_after_its_stop_timeout(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
 	pool_app_close(&rig.pool, 0, rig.now);
@@ -320,17 +271,13 @@ a_leaving_app_ends_after_its_stop_timeout(void)
 	rig_gone(0);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 static void
 a_leaving_app_comes_back_with_its_waiters_and_processes(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
 	pool_app_close(&rig.pool, 0, rig.now);
@@ -340,13 +287,11 @@ a_leaving_app_comes_back_with_its_waiters_and_processes(void)
 	CHECK_STR("", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 1>0", rig_did());
-	rig_end();
 }
 
 static void
 a_leaving_app_whose_processes_stop_comes_back_with_others(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
@@ -355,36 +300,28 @@ a_leaving_app_whose_processes_stop_comes_back_with_others(void)
 	CHECK_STR("spawn 1", rig_did());
 	rig_exits(0, END_EXIT);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0", rig_did());
 	rig_exits(0, END_EXIT);
 	CHECK_STR("over 0", rig_did());
 	pool_app_free(&rig.pool, 0);
-	CHECK_EQ(0, rig_add(&o));
+	CHECK_EQ(0, rig_add(&rig.o));
 	CHECK_STR("spawn 0", rig_did());
 	CHECK_EQ(0, rig_app(0)->figures.completed);
-	rig_end();
 }
 
 /* The last process of an app loses no unread connection, either. */
 static void
 a_closing_app_serves_what_its_last_process_did_not_receive(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	pool_app_close(&rig.pool, 0, rig.now);
@@ -400,13 +337,11 @@ a_closing_app_serves_what_its_last_process_did_not_receive(void)
 	rig_exits(1, END_EXIT);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.completed);
-	rig_end();
 }
 
 static void
 a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 {
-	rig_begin();
 	/* Its kill_timeout is 5 s. */
 	rig_running(rig_options(), 1);
 	rig_arrive();
@@ -418,13 +353,11 @@ a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 	CHECK_STR("", rig_did());
 	rig_at(3500);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 static void
 an_app_is_over_again_when_its_stuck_process_is_gone(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -439,7 +372,6 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 	rig_gone(0);
 	CHECK_STR("over 0", rig_did());
 	pool_app_free(&rig.pool, 0);
-	rig_end();
 }
 
 /* A number must not be free before the refusal is carried out. */
@@ -448,7 +380,6 @@ an_app_is_over_after_its_last_refusal(void)
 {
 	struct action a;
 
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -462,7 +393,6 @@ an_app_is_over_after_its_last_refusal(void)
 	CHECK(rig_app(0)->phase != APP_OVER);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(APP_OVER, rig_app(0)->phase);
-	rig_end();
 }
 
 static void
@@ -490,12 +420,9 @@ an_app_that_waits_for_a_place_can_end(void)
 static void
 accepting_paused_after_the_drain_delays_no_end(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_queue = 0;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_queue = 0;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	rig_hand_failed(0);
@@ -507,69 +434,58 @@ accepting_paused_after_the_drain_delays_no_end(void)
 	rig_done(0);
 	rig_exits(0, END_EXIT);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 static void
 no_news_are_told_of_an_app_that_was_freed(void)
 {
-	struct app_options o = rig_options();
-
 	struct action a;
 
-	rig_begin();
 	rig.tells = true;
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	(void)rig_did();
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
-	o.start_limit = 1;
-	rig_change(0, &o);
+	rig.o.start_limit = 1;
+	rig_change(0, &rig.o);
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_OVER, a.kind);
 	pool_app_free(&rig.pool, 0);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 /* Adds two apps, one after the other, of the same number. */
 static void
 no_news_are_told_of_the_former_app_of_a_number(void)
 {
-	struct app_options o = rig_options();
 	struct action a;
 
-	rig_begin();
 	rig.tells = true;
-	rig_add(&o);
+	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	(void)rig_did();
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
-	o.start_limit = 1;
-	rig_change(0, &o);
+	rig.o.start_limit = 1;
+	rig_change(0, &rig.o);
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_OVER, a.kind);
 	pool_app_free(&rig.pool, 0);
-	CHECK_EQ(0, rig_add(&o));
+	CHECK_EQ(0, rig_add(&rig.o));
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 static void
 accepting_paused_before_the_drain_delays_no_end(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_queue = 0;
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_queue = 0;
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
 	rig_accept_paused(0);
@@ -577,7 +493,6 @@ accepting_paused_before_the_drain_delays_no_end(void)
 	CHECK_STR("", rig_did());
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 /* --- everything --------------------------------------------------------- */
@@ -585,11 +500,8 @@ accepting_paused_before_the_drain_delays_no_end(void)
 static void
 the_whole_stop_serves_what_waits_within_its_budget(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive_n(3);
 	(void)rig_did();
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
@@ -607,13 +519,11 @@ the_whole_stop_serves_what_waits_within_its_budget(void)
 	rig_exits(0, END_SIGNAL);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.lost);
-	rig_end();
 }
 
 static void
 the_whole_stop_ends_early_when_nothing_is_left(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 2);
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
 	CHECK_STR("", rig_did());
@@ -623,43 +533,35 @@ the_whole_stop_ends_early_when_nothing_is_left(void)
 	rig_exits(1, END_EXIT);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(2, rig_app(0)->figures.exits[END_SHUTDOWN]);
-	rig_end();
 }
 
 static void
 no_app_is_kept_at_its_minimum_while_all_stops(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_at(40000);
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
 	rig_exits(0, END_SIGNAL);
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
 a_grace_beyond_the_budget_begins_at_once(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	pool_stop(&rig.pool, TSPAN_SECONDS(1), TSPAN_SECONDS(5), rig.now);
 	rig_at(0);
 	CHECK_STR("term 0", rig_did());
 	rig_at(1000);
 	CHECK_STR("kill 0", rig_did());
-	rig_end();
 }
 
 static void
 stop_now_refuses_waiters_and_terminates_all(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.max_processes = 2;
-	o.min_processes = 2;
-	rig_running(o, 2);
+	rig.o.max_processes = 2;
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
 	rig_arrive_n(3);
 	(void)rig_did();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
@@ -667,13 +569,11 @@ stop_now_refuses_waiters_and_terminates_all(void)
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	rig_at(3000);
 	CHECK_STR("kill 0, kill 1", rig_did());
-	rig_end();
 }
 
 static void
 a_second_stop_now_ends_sooner(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	CHECK_STR("term 0", rig_did());
@@ -683,13 +583,11 @@ a_second_stop_now_ends_sooner(void)
 	pool_stop_now(&rig.pool, 0, rig.now);
 	rig_at(1000);
 	CHECK_STR("kill 0", rig_did());
-	rig_end();
 }
 
 static void
 stop_now_overtakes_a_graceful_stop(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -701,30 +599,24 @@ stop_now_overtakes_a_graceful_stop(void)
 	CHECK_STR("term 0", rig_did());
 	rig_at(4000);
 	CHECK_STR("kill 0", rig_did());
-	rig_end();
 }
 
 static void
 stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.kill_timeout = TSPAN_SECONDS(600);
-	rig_serving(o, 1);
+	rig.o.kill_timeout = TSPAN_SECONDS(600);
+	rig_serving(rig.o, 1);
 	pool_retire(&rig.pool, 0, rig.now);
 	rig_at(20000);
 	CHECK_STR("stop 0, spawn 1, term 0", rig_did());
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_at(23000);
 	CHECK_STR("term 1, kill 1, kill 0", rig_did());
-	rig_end();
 }
 
 static void
 connections_that_come_back_while_all_ends_are_refused(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
@@ -734,79 +626,72 @@ connections_that_come_back_while_all_ends_are_refused(void)
 	rig_retaken(0);
 	rig_gone(0);
 	CHECK_STR("refuse 0 stopping, over 0", rig_did());
-	rig_end();
 }
 
 /* The HAND was not carried out yet. */
 static void
 assigned_connections_are_refused_while_all_ends(void)
 {
-	rig_begin();
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_died(0, END_SIGNAL);
 	rig_gone(0);
 	CHECK_STR("refuse 0 stopping, over 0", rig_did());
-	rig_end();
 }
 
 static void
 an_app_without_processes_is_over_at_once(void)
 {
-	struct app_options o = rig_options();
-
-	rig_begin();
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	CHECK_STR("over 0", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
-	RUN(a_stuck_process_counts_for_no_ceiling);
-	RUN(a_stuck_process_that_dies_after_all_frees_its_number);
-	RUN(a_session_may_end_while_its_process_retires);
-	RUN(a_process_whose_start_was_not_carried_out_is_gone_at_once);
-	RUN(a_process_told_to_stop_while_it_is_spawned_stops_then);
-	RUN(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
-	RUN(timeouts_of_zero_go_through_all_steps_at_once);
+	RIG(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
+	RIG(a_stuck_process_counts_for_no_ceiling);
+	RIG(a_stuck_process_that_dies_after_all_frees_its_number);
+	RIG(a_session_may_end_while_its_process_retires);
+	RIG(a_process_whose_start_was_not_carried_out_is_gone_at_once);
+	RIG(a_process_told_to_stop_while_it_is_spawned_stops_then);
+	RIG(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
+	RIG(timeouts_of_zero_go_through_all_steps_at_once);
 	RUN(a_detached_process_has_its_successor_at_once_beyond_no_ceiling);
-	RUN(a_detached_process_is_told_to_stop_after_its_last_session);
-	RUN(an_idle_process_above_the_minimum_that_is_detached_has_a_successor);
-	RUN(a_detached_process_stops_with_its_app);
-	RUN(a_session_of_a_detached_process_ends_at_request_timeout);
-	RUN(a_connection_that_comes_back_from_a_detached_process_is_served);
-	RUN(a_closing_app_serves_waiters_and_newcomers);
-	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
-	RUN(a_leaving_app_ends_after_its_stop_timeout);
-	RUN(a_leaving_app_comes_back_with_its_waiters_and_processes);
-	RUN(a_leaving_app_whose_processes_stop_comes_back_with_others);
-	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
-	RUN(a_closing_app_serves_what_its_last_process_did_not_receive);
-	RUN(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
-	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
-	RUN(an_app_is_over_after_its_last_refusal);
+	RIG(a_detached_process_is_told_to_stop_after_its_last_session);
+	RIG(an_idle_process_above_the_minimum_that_is_detached_has_a_successor);
+	RIG(a_detached_process_stops_with_its_app);
+	RIG(a_session_of_a_detached_process_ends_at_request_timeout);
+	RIG(a_connection_that_comes_back_from_a_detached_process_is_served);
+	RIG(a_closing_app_serves_waiters_and_newcomers);
+	RIG(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
+	RIG(a_leaving_app_ends_after_its_stop_timeout);
+	RIG(a_leaving_app_comes_back_with_its_waiters_and_processes);
+	RIG(a_leaving_app_whose_processes_stop_comes_back_with_others);
+	RIG(an_app_that_is_over_may_be_freed_and_its_number_used_again);
+	RIG(a_closing_app_serves_what_its_last_process_did_not_receive);
+	RIG(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
+	RIG(an_app_is_over_again_when_its_stuck_process_is_gone);
+	RIG(an_app_is_over_after_its_last_refusal);
 	RUN(an_app_that_waits_for_a_place_can_end);
-	RUN(accepting_paused_after_the_drain_delays_no_end);
-	RUN(no_news_are_told_of_an_app_that_was_freed);
-	RUN(no_news_are_told_of_the_former_app_of_a_number);
-	RUN(accepting_paused_before_the_drain_delays_no_end);
-	RUN(the_whole_stop_serves_what_waits_within_its_budget);
-	RUN(the_whole_stop_ends_early_when_nothing_is_left);
-	RUN(no_app_is_kept_at_its_minimum_while_all_stops);
-	RUN(a_grace_beyond_the_budget_begins_at_once);
-	RUN(stop_now_refuses_waiters_and_terminates_all);
-	RUN(a_second_stop_now_ends_sooner);
-	RUN(stop_now_overtakes_a_graceful_stop);
-	RUN(stop_now_shortens_the_grace_after_a_term_that_was_sent);
-	RUN(connections_that_come_back_while_all_ends_are_refused);
-	RUN(assigned_connections_are_refused_while_all_ends);
-	RUN(an_app_without_processes_is_over_at_once);
+	RIG(accepting_paused_after_the_drain_delays_no_end);
+	RIG(no_news_are_told_of_an_app_that_was_freed);
+	RIG(no_news_are_told_of_the_former_app_of_a_number);
+	RIG(accepting_paused_before_the_drain_delays_no_end);
+	RIG(the_whole_stop_serves_what_waits_within_its_budget);
+	RIG(the_whole_stop_ends_early_when_nothing_is_left);
+	RIG(no_app_is_kept_at_its_minimum_while_all_stops);
+	RIG(a_grace_beyond_the_budget_begins_at_once);
+	RIG(stop_now_refuses_waiters_and_terminates_all);
+	RIG(a_second_stop_now_ends_sooner);
+	RIG(stop_now_overtakes_a_graceful_stop);
+	RIG(stop_now_shortens_the_grace_after_a_term_that_was_sent);
+	RIG(connections_that_come_back_while_all_ends_are_refused);
+	RIG(assigned_connections_are_refused_while_all_ends);
+	RIG(an_app_without_processes_is_over_at_once);
 	return check_finish();
 }

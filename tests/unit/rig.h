@@ -25,6 +25,7 @@
 
 static struct {
 	struct pool pool;
+	struct app_options o; /* of the app that a test adds */
 	void *memory;
 	tstamp now;
 	uint64_t spawned[100]; /* stamps of processes */
@@ -80,6 +81,7 @@ rig_begin_with(struct pool_limits limits, uint32_t max_processes)
 	memset(&rig, 0, sizeof(rig));
 	rig.now = RIG_START;
 	rig.memory = calloc(1, pool_memory(&limits));
+	rig.o = rig_options();
 	pool_init(
 	    &rig.pool, &limits, rig.memory, max_processes, 12345, rig.now);
 }
@@ -95,6 +97,20 @@ rig_end(void)
 {
 	pool_check(&rig.pool);
 	free(rig.memory);
+}
+
+/* A test that finds an empty pool, with room for 20 processes. */
+#define RIG(function) \
+	(rig_test = (function), check_run(#function, rig_run, false))
+
+static void (*rig_test)(void);
+
+static inline void
+rig_run(void)
+{
+	rig_begin();
+	rig_test();
+	rig_end();
 }
 
 /* --- what comes out ----------------------------------------------------- */
