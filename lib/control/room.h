@@ -19,7 +19,6 @@
 #include "core/action.h"
 #include "core/app.h"
 #include "core/pool.h"
-#include "core/process.h"
 #include "core/window.h"
 #include "daemon/counter.h"
 #include "daemon/state.h"

@@ -97,75 +97,75 @@ bool room_exists(const struct pool *p, uint32_t app);
 uint32_t room_first(const struct pool *p, uint32_t app);
 uint32_t room_next(const struct pool *p, uint32_t process);
 
-/* --- lifecycle.c: a process, from its start to its end ------------------- */
+/* --- process.c: a process, from its start to its end ------------------- */
 
 /*
  * Changes the state of the process by the table of states; false: the process
  * caused an event that cannot be in its state.
  */
-bool lifecycle_event(struct pool *p, uint32_t process, enum process_event e);
+bool process_event(struct pool *p, uint32_t process, enum process_event e);
 
 /* The last session that the process may have is running, or is not. */
-void lifecycle_expire(struct pool *p, uint32_t process, bool expiring);
+void process_expire(struct pool *p, uint32_t process, bool expiring);
 
 /*
  * Whether the process has had max_requests and could serve another session
  * beside those it has: it is to leave, for nobody else has its place.
  */
-bool lifecycle_is_spent(const struct pool *p, uint32_t process);
+bool process_is_spent(const struct pool *p, uint32_t process);
 
 /* Asks for a new process; the caller knows that the ceilings allow it. */
-void lifecycle_start(struct pool *p, uint32_t app);
+void process_start(struct pool *p, uint32_t app);
 
 /*
  * The process may be given connections, or counts as accepting them itself.
  * True: it is idle, and an outdated process may leave for it.
  */
-bool lifecycle_ready(struct pool *p, uint32_t process);
+bool process_ready(struct pool *p, uint32_t process);
 
 /*
  * Bounds the sessions of the process by the options of now.  A process that
  * has had as many already may have one more.
  */
-void lifecycle_limit(struct pool *p, uint32_t process);
+void process_limit(struct pool *p, uint32_t process);
 
 /* A ready process is to be replaced, for this reason; 0: not any more. */
-void lifecycle_outdate(struct pool *p, uint32_t process, enum process_end why);
+void process_outdate(struct pool *p, uint32_t process, enum process_end why);
 
 /* Tells the process to stop; false: it was told before, or is gone. */
-bool lifecycle_stop(struct pool *p, uint32_t process, enum process_end why);
+bool process_stop(struct pool *p, uint32_t process, enum process_end why);
 
 /*
  * The process leaves dispatch and all counts, and is told to stop when it has
  * no session any more.
  */
-void lifecycle_detach(struct pool *p, uint32_t process);
+void process_detach(struct pool *p, uint32_t process);
 
 /*
  * Goes on to a later step of stopping, and does nothing if the process is
  * past it.  True: this is the first that tells the process to stop.
  */
-bool lifecycle_escalate(struct pool *p, uint32_t process,
-    enum process_step step, enum process_end why);
+bool process_escalate(struct pool *p, uint32_t process, enum process_step step,
+    enum process_end why);
 
 /* Frees the number of a process that is dead or never lived. */
-void lifecycle_free(struct pool *p, uint32_t process);
+void process_free(struct pool *p, uint32_t process);
 
 /* When something comes due in the life of the process. */
-tstamp lifecycle_deadline(const struct pool *p, uint32_t process);
+tstamp process_deadline(const struct pool *p, uint32_t process);
 
 /* Sets its deadline anew, after something that moves it. */
-void lifecycle_arm(struct pool *p, uint32_t process);
+void process_arm(struct pool *p, uint32_t process);
 
-/* Outcomes of lifecycle_tick() that policies must know. */
-enum lifecycle_due {
+/* Outcomes of process_tick() that policies must know. */
+enum process_due {
 	DUE_NOTHING,
-	DUE_READY, /* as lifecycle_ready() tells by true */
+	DUE_READY, /* as process_ready() tells by true */
 	DUE_LATE, /* it was not ready within start_timeout */
 };
 
 /* Does what is due in the life of the process. */
-enum lifecycle_due lifecycle_tick(struct pool *p, uint32_t process);
+enum process_due process_tick(struct pool *p, uint32_t process);
 
 /* --- queue.c: connections that wait, for a lock or for a process --------- */
 

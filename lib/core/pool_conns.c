@@ -166,7 +166,7 @@ pool_take_from(struct pool *p, uint32_t process, uint32_t conn)
 	assert(p->conns[conn].state == CONN_HANDED &&
 	    p->conns[conn].process == process);
 	queue_return(p, conn);
-	(void)lifecycle_event(p, process,
+	(void)process_event(p, process,
 	    ilist_empty(&p->processes[process].conns) ? PROCESS_EMPTIED
 						      : PROCESS_DONE);
 }
@@ -179,7 +179,7 @@ pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	settle_at(p, now);
 	if (conn == ILIST_NONE) {
 		queue_received(p, process);
-		lifecycle_arm(p, process);
+		process_arm(p, process);
 	} else {
 		p->apps[app].figures.retaken++;
 		pool_take_from(p, process, conn);

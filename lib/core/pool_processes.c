@@ -9,7 +9,7 @@
 static void
 pool_become_ready(struct pool *p, uint32_t process)
 {
-	if (lifecycle_ready(p, process))
+	if (process_ready(p, process))
 		rollout_replace(p, p->processes[process].app);
 }
 
@@ -18,7 +18,7 @@ static void
 pool_end(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
-	if (lifecycle_escalate(p, process, step, why))
+	if (process_escalate(p, process, step, why))
 		failure_end(p, process, why);
 	settle_app(p, p->processes[process].app);
 }
@@ -28,7 +28,7 @@ pool_start_queued(struct pool *p, uint32_t process, tstamp now)
 {
 	settle_at(p, now);
 	p->processes[process].queued = true;
-	lifecycle_arm(p, process);
+	process_arm(p, process);
 }
 
 void
@@ -39,7 +39,7 @@ pool_start_began(struct pool *p, uint32_t process, tstamp now)
 	settle_at(p, now);
 	x->queued = false;
 	x->started = now;
-	lifecycle_arm(p, process);
+	process_arm(p, process);
 }
 
 void
@@ -53,7 +53,7 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	if (a->options.sessions)
 		return;
 	x->executed = now;
-	lifecycle_arm(p, process);
+	process_arm(p, process);
 	if (a->options.ready_after == 0) {
 		pool_become_ready(p, process);
 		settle_app(p, x->app);
@@ -75,7 +75,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 		a->figures.exits[END_SPAWN]++;
 		failure_spawn(p, process);
 	}
-	lifecycle_free(p, process);
+	process_free(p, process);
 	settle_app(p, app);
 }
 
@@ -87,7 +87,7 @@ pool_spoke(struct pool *p, uint32_t process, tstamp now)
 		return;
 	p->processes[process].cooling = false;
 	room_file(p, process);
-	lifecycle_arm(p, process);
+	process_arm(p, process);
 	settle_app(p, p->processes[process].app);
 }
 
@@ -148,13 +148,13 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	x->requests++;
 	x->used = p->now;
 	x->cooling = false;
-	(void)lifecycle_event(p, process,
+	(void)process_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
-	if (lifecycle_is_spent(p, process))
-		(void)lifecycle_stop(p, process, END_REQUESTS);
+	if (process_is_spent(p, process))
+		(void)process_stop(p, process, END_REQUESTS);
 	else if (x->state == PROCESS_IDLE && sizing_is_over(p, a))
 		/* Later it is busy again, as long as connections wait. */
-		(void)lifecycle_stop(p, process, END_RESIZED);
+		(void)process_stop(p, process, END_RESIZED);
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
@@ -185,7 +185,7 @@ pool_blind(struct pool *p, uint32_t process, tstamp now)
 {
 	settle_at(p, now);
 	p->processes[process].blind = true;
-	lifecycle_arm(p, process);
+	process_arm(p, process);
 }
 
 void
@@ -196,7 +196,7 @@ pool_replace(struct pool *p, uint32_t process, tstamp now)
 
 	settle_at(p, now);
 	if (x->state == PROCESS_STARTING) {
-		(void)lifecycle_stop(p, process, END_RESTARTED);
+		(void)process_stop(p, process, END_RESTARTED);
 	} else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) {
 		app_forgive(&p->apps[app]);
 		rollout_add(p, app, process);
@@ -215,11 +215,11 @@ pool_detach(struct pool *p, uint32_t process, tstamp now)
 	settle_at(p, now);
 	if (x->asked || x->state == PROCESS_DYING)
 		return;
-	lifecycle_detach(p, process);
+	process_detach(p, process);
 	/* Another one takes its place at once. */
 	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
 	    bounds_allowed(a, 1) > 0 && places_free(p) > 0)
-		lifecycle_start(p, app);
+		process_start(p, app);
 	settle_app(p, app);
 }
 
@@ -263,7 +263,7 @@ pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
 	if (a->options.max_memory == 0 || memory <= a->options.max_memory ||
 	    x->outdated != 0)
 		return;
-	lifecycle_outdate(p, process, END_MEMORY);
+	process_outdate(p, process, END_MEMORY);
 	settle_app(p, x->app);
 }
 
@@ -274,9 +274,9 @@ pool_unheard(struct pool *p, uint32_t process, bool replaceable, tstamp now)
 
 	settle_at(p, now);
 	if (x->state == PROCESS_STARTING || !replaceable)
-		(void)lifecycle_stop(p, process, END_KEEPER);
+		(void)process_stop(p, process, END_KEEPER);
 	else if (x->outdated == 0)
-		lifecycle_outdate(p, process, END_KEEPER);
+		process_outdate(p, process, END_KEEPER);
 	settle_app(p, x->app);
 }
 
@@ -320,7 +320,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	a->figures.exits[x->asked ? x->end : how]++;
 	if (!x->asked)
 		failure_end(p, process, how);
-	(void)lifecycle_event(p, process, PROCESS_DIED);
+	(void)process_event(p, process, PROCESS_DIED);
 	queue_received(p, process);
 	/* Connections that were promised to it and never sent. */
 	for (c = x->conns.first; c != ILIST_NONE; c = next) {
@@ -380,6 +380,6 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 		queue_detach(p, c);
 		queue_free(p, c);
 	}
-	lifecycle_free(p, process);
+	process_free(p, process);
 	settle_app(p, app);
 }

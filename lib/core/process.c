@@ -1,8 +1,13 @@
-/* The life of a process as a table. */
+/*
+ * The life of a process: its start, its states as a table, the steps of its
+ * stopping, its end; and what comes due on the way.
+ */
 
 #include <assert.h>
 
-#include "core/process.h"
+#include "core/mechanism.h"
+
+/* --- states ------------------------------------------------------------- */
 
 /*
  * The state after each event.  HOLE: an event that only we could cause here,
@@ -22,7 +27,7 @@ enum {
 };
 
 /* clang-format off */
-static const unsigned char table[PROCESS_STATES][PROCESS_EVENTS] = {
+static const unsigned char process_table[PROCESS_STATES][PROCESS_EVENTS] = {
 /*	               STARTED   READY     GIVEN   DONE      EMPTIED   RELEASED  TOLD      DIED   FREED */
 [PROCESS_GONE] =     { STARTING, HOLE,     HOLE,   HOLE,     HOLE,     HOLE,     HOLE,     HOLE,  HOLE },
 [PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   FOUL,     FOUL,     HOLE,     STOPPING, DYING, GONE },
@@ -35,14 +40,497 @@ static const unsigned char table[PROCESS_STATES][PROCESS_EVENTS] = {
 };
 /* clang-format on */
 
-enum process_state
+/*
+ * The state after the event, or PROCESS_STATES if the process caused an event
+ * that cannot be in this state: it breaks the protocol.  An event that only
+ * we could have caused wrongly is our bug.
+ */
+static enum process_state
 process_next(enum process_state s, enum process_event e)
 {
-	unsigned next = table[s][e];
+	unsigned next = process_table[s][e];
 
 	assert(next != HOLE);
 	return (enum process_state)next;
 }
+
+/* Traits of a state, for the sums over processes. */
+enum {
+	READY = 1 << 0,
+	BOUND = 1 << 1, /* by min and max */
+	ENDING = 1 << 2, /* its place is free soon */
+};
+
+static const uint8_t process_traits[PROCESS_STATES] = {
+	[PROCESS_STARTING] = BOUND,
+	[PROCESS_IDLE] = BOUND | READY,
+	[PROCESS_ACTIVE] = BOUND | READY,
+	[PROCESS_STOPPING] = ENDING,
+	[PROCESS_DYING] = ENDING,
+};
+
+/* Adds the process to the sums over processes, or takes it off: one = -1u. */
+static void
+process_count(struct pool *p, const struct process *x, uint32_t one)
+{
+	if (x->state == PROCESS_GONE)
+		return;
+	p->apps[x->app].in_state[x->state] += one;
+	if ((process_traits[x->state] & BOUND) != 0)
+		p->count += one;
+	else if (x->apart)
+		return;
+	else if ((process_traits[x->state] & ENDING) != 0)
+		p->ending += one;
+	else if (x->end == END_EVICTED)
+		p->promised += one;
+}
+
+void
+process_expire(struct pool *p, uint32_t process, bool expiring)
+{
+	struct process *x = &p->processes[process];
+
+	if (expiring == x->expiring)
+		return;
+	app_touch(&p->apps[x->app], MARK_COUNT);
+	p->apps[x->app].expiring += expiring ? 1u : -1u;
+	x->expiring = expiring;
+}
+
+bool
+process_is_spent(const struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+
+	if (!x->expiring)
+		return false;
+	return x->state == PROCESS_IDLE ||
+	    (x->state == PROCESS_ACTIVE && !x->single &&
+		process_sessions(x) < x->concurrency);
+}
+
+static void
+process_set_outdated(struct pool *p, struct process *x, uint8_t why)
+{
+	p->apps[x->app].outdated +=
+	    (why != 0 ? 1u : 0u) - (x->outdated != 0 ? 1u : 0u);
+	x->outdated = why;
+}
+
+bool
+process_event(struct pool *p, uint32_t process, enum process_event e)
+{
+	struct process *x = &p->processes[process];
+	enum process_state s = process_next(x->state, e);
+
+	if (s == PROCESS_STATES)
+		return false;
+	if (s != x->state) {
+		if ((process_traits[x->state] & process_traits[s] & READY) == 0)
+			app_touch(&p->apps[x->app], MARK_COUNT);
+		process_count(p, x, -1u);
+		x->state = (uint8_t)s;
+		process_count(p, x, 1);
+		if ((process_traits[s] & READY) == 0)
+			process_set_outdated(p, x, 0);
+		if ((process_traits[s] & BOUND) == 0)
+			process_expire(p, process, false);
+		x->since = p->now;
+	}
+	room_file(p, process);
+	process_arm(p, process);
+	/* The last session of a detached process has ended. */
+	if (s == PROCESS_STOPPING && x->step == STEP_NONE)
+		(void)process_escalate(p, process, STEP_STOP, END_DETACHED);
+	return true;
+}
+
+void
+process_outdate(struct pool *p, uint32_t process, enum process_end why)
+{
+	struct process *x = &p->processes[process];
+
+	if ((process_traits[x->state] & READY) == 0)
+		return;
+	process_set_outdated(p, x, (uint8_t)why);
+	room_file(p, process);
+	process_arm(p, process);
+}
+
+/* --- start and end ------------------------------------------------------- */
+
+void
+process_limit(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	const struct app_options *o = &p->apps[x->app].options;
+	uint64_t limit = o->max_requests, tenth = limit / 10;
+
+	if (x->single || o->exit_ends)
+		limit = 1;
+	else if (limit != 0)
+		limit += (tenth + 1) * x->jitter >> 32;
+	x->request_limit = limit;
+	if (limit != 0 && limit <= x->handed)
+		/* Without one more, all idle processes would leave at once. */
+		x->request_limit = x->handed + (x->expiring ? 0 : 1);
+	else
+		process_expire(p, process, false);
+}
+
+void
+process_start(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n = p->free_processes.first;
+	struct process *x;
+
+	/* Only a rollout goes beyond the ceilings. */
+	assert(p->living < p->max_processes || app_rolling(a));
+	assert(app_processes(a) < a->options.max_processes + a->rollout.surge);
+	if (n != ILIST_NONE) {
+		ilist_remove(&p->free_processes, p->process_links, n);
+	} else {
+		assert(p->nprocesses < p->limits.processes);
+		n = p->nprocesses++;
+	}
+	x = &p->processes[n];
+	*x = (struct process){
+		.app = app,
+		.generation = a->generation,
+		.concurrency = a->options.concurrency,
+		.stamp = ++p->stamps,
+		.started = p->now,
+		.used = p->now,
+		.prefetched = ILIST_NONE,
+		.jitter = (uint32_t)prng_next(&p->prng),
+		.single = a->renewing,
+	};
+	ilist_init(&x->conns);
+	a->failure.called = false;
+	process_limit(p, n);
+	p->living++;
+	(void)process_event(p, n, PROCESS_STARTED);
+	actions_put(p, ACTION_SPAWN, n, 0);
+}
+
+bool
+process_ready(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	tspan took = p->now - x->started;
+
+	x->ready = true;
+	x->used = p->now;
+	a->failure.refused = 0;
+	/* Without sessions ready_after has passed, which measures nothing. */
+	if (a->options.sessions && took > 0) {
+		if (a->start_time == 0)
+			a->start_time = took;
+		else
+			a->start_time += (took - a->start_time) / 2;
+		/* The next growth, or with `auto` the next stop, may be sooner.
+		 */
+		app_touch(a, MARK_GROWTH | MARK_COUNT);
+	}
+	(void)process_event(p, process, PROCESS_READY);
+	return x->state == PROCESS_IDLE;
+}
+
+void
+process_free(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	assert(ilist_empty(&x->conns));
+	if (x->stuck)
+		p->apps[x->app].stuck--;
+	if (x->apart)
+		p->apps[x->app].apart--;
+	else
+		p->living--;
+	(void)process_event(p, process, PROCESS_FREED);
+	ilist_push_front(&p->free_processes, p->process_links, process);
+}
+
+/* --- stopping ------------------------------------------------------------ */
+
+bool
+process_stop(struct pool *p, uint32_t process, enum process_end why)
+{
+	return !p->processes[process].asked &&
+	    process_escalate(p, process, STEP_STOP, why);
+}
+
+/* From now on no ceiling counts the process. */
+static void
+process_set_apart(struct pool *p, struct process *x)
+{
+	if (x->apart)
+		return;
+	process_count(p, x, -1u);
+	x->apart = true;
+	process_count(p, x, 1);
+	p->apps[x->app].apart++;
+	app_touch(&p->apps[x->app], MARK_COUNT);
+	p->living--;
+}
+
+void
+process_detach(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	if (x->state != PROCESS_ACTIVE) {
+		if (process_stop(p, process, END_DETACHED))
+			process_set_apart(p, x);
+		return;
+	}
+	x->asked = true;
+	x->end = END_DETACHED;
+	process_set_apart(p, x);
+	(void)process_event(p, process, PROCESS_RELEASED);
+}
+
+bool
+process_escalate(struct pool *p, uint32_t process, enum process_step step,
+    enum process_end why)
+{
+	static const enum action_kind kinds[] = { [STEP_STOP] = ACTION_STOP,
+		[STEP_TERM] = ACTION_TERM,
+		[STEP_KILL] = ACTION_KILL };
+	struct process *x = &p->processes[process];
+	bool first = !x->asked;
+
+	if (x->step >= step || x->state == PROCESS_DYING)
+		return false;
+	if (!x->launched) {
+		/* The stale ACTION_SPAWN starts no process. */
+		process_free(p, process);
+		return false;
+	}
+	if (first) {
+		x->asked = true;
+		x->end = (uint8_t)why;
+	}
+	x->step = (uint8_t)step;
+	x->step_at = p->now;
+	if (step < STEP_STUCK) {
+		(void)process_event(p, process, PROCESS_TOLD);
+		actions_put(p, kinds[step], process, 0);
+		return first;
+	}
+	/* SIGKILL did not end the process. */
+	process_set_apart(p, x);
+	x->stuck = true;
+	p->apps[x->app].stuck++;
+	app_touch(&p->apps[x->app], MARK_COUNT);
+	actions_news(p, x->app, NEWS_STUCK, process);
+	(void)process_event(p, process, PROCESS_TOLD);
+	return first;
+}
+
+/* --- deadlines ----------------------------------------------------------- */
+
+/* When the next step of stopping is due. */
+static tstamp
+process_step_due(const struct pool *p, const struct process *x)
+{
+	const struct app_options *o = &p->apps[x->app].options;
+	bool ending = p->phase == POOL_ENDING;
+
+	switch ((enum process_step)x->step) {
+	case STEP_STOP:
+		return tstamp_add(x->step_at, o->stop_timeout);
+	case STEP_TERM:
+		return tstamp_add(
+		    x->step_at, ending ? p->stop_grace : o->kill_timeout);
+	case STEP_KILL:
+		/* In the end the other half is for all that comes after. */
+		return tstamp_add(
+		    x->step_at, ending ? o->kill_timeout / 2 : o->kill_timeout);
+	default:
+		return TSTAMP_NEVER;
+	}
+}
+
+/* The oldest session that is not prefetched; ILIST_NONE: there is none. */
+static uint32_t
+process_oldest_session(const struct process *x)
+{
+	return x->conns.first == x->prefetched ? ILIST_NONE : x->conns.first;
+}
+
+/* When the oldest session is known to be so old; a timeout of 0: never. */
+static tstamp
+process_session_aged(
+    const struct pool *p, const struct process *x, tspan timeout)
+{
+	uint32_t oldest = process_oldest_session(x);
+
+	if (timeout == 0 || oldest == ILIST_NONE || x->blind ||
+	    x->step >= STEP_TERM)
+		return TSTAMP_NEVER;
+	return tstamp_add(p->conns[oldest].begun, timeout);
+}
+
+/* When the oldest session is too old, or is slow, which is told once. */
+static tstamp
+process_session_due(
+    const struct pool *p, const struct process *x, bool *slow_out)
+{
+	const struct app_options *o = &p->apps[x->app].options;
+	uint32_t oldest = process_oldest_session(x);
+	tstamp late = process_session_aged(p, x, o->request_timeout), slow;
+
+	if (oldest == ILIST_NONE || p->conns[oldest].slow)
+		slow = TSTAMP_NEVER;
+	else
+		slow = process_session_aged(p, x, o->slow_timeout);
+	*slow_out = late > p->now && slow <= p->now;
+	return tstamp_min(late, slow);
+}
+
+/*
+ * Whether something is proven once this process has lived for min_server_life:
+ * it is the first of its generation, or was started after the last failure.
+ */
+static bool
+process_proves(const struct app *a, const struct process *x)
+{
+	if (x->generation > a->proven)
+		return true;
+	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
+	    x->started > a->backoff.failed_at;
+}
+
+/* When max_lifetime ends; TSTAMP_NEVER: at no time. */
+static tstamp
+process_old_at(const struct app *a, const struct process *x)
+{
+	tspan most = a->options.max_lifetime;
+	double jitter = (double)most / 10 * x->jitter / 4294967296;
+
+	if (most == 0 || x->outdated != 0)
+		return TSTAMP_NEVER;
+	return tstamp_add(x->started, most + (tspan)jitter);
+}
+
+tstamp
+process_deadline(const struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+	tstamp at = TSTAMP_NEVER;
+	bool slow;
+
+	switch ((enum process_state)x->state) {
+	case PROCESS_STARTING:
+		if (x->queued)
+			return TSTAMP_NEVER;
+		return x->executed != 0
+		    ? tstamp_add(x->executed, a->options.ready_after)
+		    : tstamp_add(x->started, a->options.start_timeout);
+	case PROCESS_IDLE:
+	case PROCESS_ACTIVE:
+		if (!ilist_empty(&x->conns))
+			at = process_session_due(p, x, &slow);
+		if (x->cooling)
+			at = tstamp_min(at, x->cool_until);
+		if (process_proves(a, x))
+			at = tstamp_min(at,
+			    tstamp_add(x->started, a->options.min_server_life));
+		return tstamp_min(at, process_old_at(a, x));
+	case PROCESS_DETACHED:
+		return process_session_due(p, x, &slow);
+	case PROCESS_RETIRING:
+		at = process_session_due(p, x, &slow);
+		return tstamp_min(at, process_step_due(p, x));
+	case PROCESS_STOPPING:
+		return process_step_due(p, x);
+	default:
+		return TSTAMP_NEVER;
+	}
+}
+
+void
+process_arm(struct pool *p, uint32_t process)
+{
+	deadlines_set(
+	    &p->process_deadlines, process, process_deadline(p, process));
+}
+
+/* --- ticks --------------------------------------------------------------- */
+
+/* Reports or ends a session that is too old; true: the process is to end. */
+static bool
+process_tick_session(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	bool slow;
+
+	if (process_session_due(p, x, &slow) > p->now)
+		return false;
+	if (!slow) {
+		(void)process_escalate(
+		    p, process, STEP_TERM, END_REQUEST_TIMEOUT);
+		return true;
+	}
+	p->conns[process_oldest_session(x)].slow = true;
+	actions_put(p, ACTION_SLOW, process, 0);
+	return false;
+}
+
+/* Does what is due while the process is ready. */
+static void
+process_tick_ready(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	if (x->cooling && x->cool_until <= p->now) {
+		x->cooling = false;
+		room_file(p, process);
+	}
+	if (process_proves(a, x) &&
+	    p->now - x->started >= a->options.min_server_life) {
+		app_served(a, x);
+		app_forgive(a);
+	}
+	if (process_old_at(a, x) <= p->now)
+		process_outdate(p, process, END_LIFETIME);
+	process_arm(p, process);
+}
+
+enum process_due
+process_tick(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	enum process_state s = x->state;
+
+	if (s == PROCESS_STARTING && x->executed != 0)
+		return process_ready(p, process) ? DUE_READY : DUE_NOTHING;
+	if (s == PROCESS_STARTING)
+		return process_escalate(
+			   p, process, STEP_TERM, END_START_TIMEOUT)
+		    ? DUE_LATE
+		    : DUE_NOTHING;
+	assert(s != PROCESS_DYING && s != PROCESS_GONE);
+	if (s != PROCESS_STOPPING && process_tick_session(p, process))
+		return DUE_NOTHING;
+	if (s == PROCESS_IDLE || s == PROCESS_ACTIVE)
+		process_tick_ready(p, process);
+	else if (process_step_due(p, x) > p->now)
+		process_arm(p, process);
+	else
+		(void)process_escalate(
+		    p, process, (enum process_step)(x->step + 1), x->end);
+	return DUE_NOTHING;
+}
+
+/* --- names --------------------------------------------------------------- */
 
 const char *
 process_state_name(enum process_state s)

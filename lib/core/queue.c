@@ -191,7 +191,7 @@ queue_return(struct pool *p, uint32_t conn)
 
 	queue_detach(p, conn);
 	p->processes[process].handed--;
-	lifecycle_expire(p, process, false);
+	process_expire(p, process, false);
 	queue_drop_former(p, &p->conns[conn]);
 	queue_insert(p, conn);
 }
@@ -236,12 +236,12 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 		app_touch(a, MARK_PREFETCH);
 	}
 	if (x->handed == x->request_limit)
-		lifecycle_expire(p, process, true);
+		process_expire(p, process, true);
 	a->figures.sessions++;
-	(void)lifecycle_event(p, process, PROCESS_GIVEN);
+	(void)process_event(p, process, PROCESS_GIVEN);
 	actions_put(p, ACTION_HAND, conn, 0);
-	if (lifecycle_is_spent(p, process))
-		(void)lifecycle_stop(p, process, END_REQUESTS);
+	if (process_is_spent(p, process))
+		(void)process_stop(p, process, END_REQUESTS);
 }
 
 uint32_t
@@ -291,7 +291,7 @@ queue_serve(struct pool *p, uint32_t app)
 		if (a->renewing &&
 		    p->processes[process].started < p->conns[conn].arrived) {
 			/* The connection needs a younger process. */
-			(void)lifecycle_stop(p, process, END_RESTARTED);
+			(void)process_stop(p, process, END_RESTARTED);
 			continue;
 		}
 		queue_leave(p, conn);
@@ -303,7 +303,7 @@ queue_serve(struct pool *p, uint32_t app)
 	a->full = false;
 	/* The next connection wants a process that is younger than itself. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
-		(void)lifecycle_stop(
+		(void)process_stop(
 		    p, room_list(p, app, 0)->first, END_RESTARTED);
 }
 
@@ -517,9 +517,9 @@ queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 			begun++;
 		while (x->prefetched != ILIST_NONE && begun++ < o->concurrency)
 			queue_begin_next(p, x);
-		lifecycle_limit(p, n);
+		process_limit(p, n);
 		room_file(p, n);
-		lifecycle_arm(p, n);
+		process_arm(p, n);
 	}
 	load_set(&a->load, (double)a->busy / room_whole(a), p->now);
 }

@@ -30,7 +30,7 @@ rollout_set(
 static void
 rollout_retire(struct pool *p, uint32_t process)
 {
-	(void)lifecycle_stop(
+	(void)process_stop(
 	    p, process, (enum process_end)p->processes[process].outdated);
 }
 
@@ -72,16 +72,16 @@ rollout_add(struct pool *p, uint32_t app, uint32_t process)
 	if (process != ILIST_NONE) {
 		if (p->processes[process].outdated == 0)
 			a->rollout.size++;
-		lifecycle_outdate(p, process, END_RESTARTED);
+		process_outdate(p, process, END_RESTARTED);
 		return;
 	}
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		if (p->processes[n].app != app)
 			continue;
 		if (p->processes[n].state == PROCESS_STARTING)
-			(void)lifecycle_stop(p, n, END_RESTARTED);
+			(void)process_stop(p, n, END_RESTARTED);
 		else
-			lifecycle_outdate(p, n, END_RESTARTED);
+			process_outdate(p, n, END_RESTARTED);
 	}
 	a->rollout.size = a->outdated;
 }
@@ -145,7 +145,7 @@ rollout_go_on(struct pool *p, uint32_t app)
 		return true;
 	}
 	if (place && !bounds_paused(p, a)) {
-		lifecycle_start(p, app);
+		process_start(p, app);
 		return true;
 	}
 	if (idle != ILIST_NONE &&
@@ -168,7 +168,7 @@ rollout_give_up(struct pool *p, uint32_t app)
 	for (uint32_t n = 0; n < p->nprocesses; n++)
 		if (p->processes[n].app == app &&
 		    p->processes[n].outdated == END_RESTARTED)
-			lifecycle_outdate(p, n, 0);
+			process_outdate(p, n, 0);
 	rollout_set(p, app, ROLLOUT_GIVEN_UP, 0);
 	actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
 }

@@ -29,9 +29,9 @@ settle_end_app(struct pool *p, uint32_t app, enum process_end why)
 	a->intake.accepting = ACCEPTING_OPEN;
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
-		(void)lifecycle_escalate(p, n, STEP_TERM, why);
+		(void)process_escalate(p, n, STEP_TERM, why);
 		if (p->processes[n].state != PROCESS_GONE)
-			lifecycle_arm(p, n);
+			process_arm(p, n);
 	}
 }
 
@@ -89,7 +89,7 @@ settle_wind_down(struct pool *p, uint32_t app)
 		app_enter(a, APP_SERVED);
 		for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 			next = room_next(p, n);
-			(void)lifecycle_escalate(p, n, STEP_STOP, why);
+			(void)process_escalate(p, n, STEP_STOP, why);
 		}
 	}
 	if (a->phase == APP_HELD && !a->leaving.at_rest &&
@@ -354,7 +354,7 @@ settle_process(struct pool *p, uint32_t process)
 {
 	uint32_t app = p->processes[process].app;
 
-	switch (lifecycle_tick(p, process)) {
+	switch (process_tick(p, process)) {
 	case DUE_READY:
 		rollout_replace(p, app);
 		break;

@@ -72,7 +72,7 @@ sizing_stop(struct pool *p, uint32_t process, enum process_end why)
 
 	a->shrinking.stopped = p->now;
 	promise_stopped(&a->promise, p->now);
-	(void)lifecycle_stop(p, process, why);
+	(void)process_stop(p, process, why);
 }
 
 /* The process that is needed least; ILIST_NONE: all are needed. */
@@ -218,7 +218,7 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 
 	if (act) {
 		while (idle->count > 0 && sizing_is_over(p, a))
-			(void)lifecycle_stop(p, idle->last, END_RESIZED);
+			(void)process_stop(p, idle->last, END_RESIZED);
 		while (sizing_idle_due(p, app) <= p->now &&
 		    sizing_may_shrink(p, a))
 			sizing_stop(p, idle->last, END_IDLE);
@@ -287,7 +287,7 @@ sizing_launch(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	uint32_t n, surge = a->rollout.surge;
 
-	lifecycle_start(p, app);
+	process_start(p, app);
 	n = app_processes(a);
 	promise_started(
 	    &a->promise, n > surge ? n - surge : n, app_stop_delay(a), p->now);

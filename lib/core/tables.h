@@ -14,7 +14,6 @@
 #include "core/deadlines.h"
 #include "core/ilist.h"
 #include "core/prng.h"
-#include "core/process.h"
 #include "core/tstamp.h"
 
 enum conn_state {

@@ -31,6 +31,7 @@
 #include "core/pool.h"
 
 #include "../support/options.h"
+#include "../support/pool_check.h"
 
 /* Waiters of each app, when it is full. */
 #define WAITERS 5

@@ -87,7 +87,7 @@ check_process(struct pool *p, uint32_t process, struct tally *t)
 		break;
 	}
 	assert(deadlines_get(&p->process_deadlines, process) <=
-	    lifecycle_deadline(p, process));
+	    process_deadline(p, process));
 	/* Work conservation.  What is handed ahead by choice is not owed. */
 	assert(!room || ilist_empty(app_servable(a)) ||
 	    (a->options.prefetch_auto && x->home == HOME_PREFETCH));
