@@ -5,7 +5,6 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <pthread.h>
 
 #include "check.h"
@@ -23,7 +22,7 @@ struct service {
 	unsigned connections;
 };
 
-static struct service service;
+static struct service service = { .listener = -1 };
 
 /* Serves one connection until its end. */
 static void
@@ -86,10 +85,18 @@ start(const char *const *answers)
 static void
 finish(void)
 {
+	if (service.listener == -1)
+		return;
 	(void)shutdown(service.listener, SHUT_RDWR);
 	(void)unlink(service.path);
 	*strrchr(service.path, '/') = '\0';
 	(void)rmdir(service.path);
+}
+
+static int
+lock(void)
+{
+	return apppool_lock("k", 1, 1, 0, APPPOOL_ME);
 }
 
 static void
@@ -108,7 +115,6 @@ every_answer_has_its_value(void)
 		  "ACQ4ME n 1 2 0.001\nRELEASE k\n",
 	    service.heard);
 	CHECK_EQ(1, service.connections);
-	finish();
 }
 
 static void
@@ -117,13 +123,11 @@ without_a_key_the_newest_lock_is_released(void)
 	static const char *const answers[] = { "LOCKED\n", "RELEASED\n" };
 
 	start(answers);
-	(void)apppool_lock("k", 1, 1, 0, APPPOOL_ME);
+	(void)lock();
 	CHECK_EQ(0, apppool_unlock(NULL));
-	CHECK_EQ(-1, apppool_unlock(NULL));
-	CHECK_EQ(EPERM, errno);
+	CHECK_ERRNO(EPERM, apppool_unlock(NULL));
 	/* A thread knows its locks, and does not ask without one. */
 	CHECK_STR("ACQ4ME k 1 1 0\nRELEASE\n", service.heard);
-	finish();
 }
 
 static void
@@ -133,42 +137,45 @@ refused_requests_are_errors(void)
 		"ERROR TOO_MANY_KEYS\n", "ERROR BAD_SYNTAX\n", "LOCKED\n" };
 
 	start(answers);
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(ENOLCK, errno);
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(ENOSPC, errno);
+	CHECK_ERRNO(ENOLCK, lock());
+	CHECK_ERRNO(ENOSPC, lock());
 	CHECK_EQ(1, service.connections);
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(EPROTO, errno);
+	CHECK_ERRNO(EPROTO, lock());
 	/* The end of the connection has ended its locks. */
-	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_LOCKED, lock());
 	CHECK_EQ(2, service.connections);
-	finish();
 }
 
 static void
 wrong_arguments_are_not_sent(void)
 {
 	static const char *const none[] = { NULL };
-	char key[902];
+	static char key[902];
+	static const struct {
+		const char *key;
+		unsigned workers, queue;
+		int wait, whom;
+	} wrong[] = {
+		{ NULL, 1, 1, 0, APPPOOL_ME },
+		{ "", 1, 1, 0, APPPOOL_ME },
+		{ "a b", 1, 1, 0, APPPOOL_ME },
+		{ "a\n", 1, 1, 0, APPPOOL_ME },
+		{ key, 1, 1, 0, APPPOOL_ME },
+		{ "k", 0, 1, 0, APPPOOL_ME },
+		{ "k", 1, 0, 0, APPPOOL_ME },
+		{ "k", 1, 1, -1, APPPOOL_ME },
+		{ "k", 1, 1, 0, 7 },
+	};
 
 	start(none);
 	memset(key, 'k', sizeof(key) - 1);
-	key[sizeof(key) - 1] = '\0';
-	CHECK_EQ(-1, apppool_lock(NULL, 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(EINVAL, errno);
-	CHECK_EQ(-1, apppool_lock("a b", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("a\n", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock(key, 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("k", 0, 1, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("k", 1, 0, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, -1, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, 7));
-	CHECK_EQ(-1, apppool_unlock("a b"));
-	CHECK_EQ(EINVAL, errno);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		CHECK_ERRNO(EINVAL,
+		    apppool_lock(wrong[i].key, wrong[i].workers, wrong[i].queue,
+			wrong[i].wait, wrong[i].whom));
+	}
+	CHECK_ERRNO(EINVAL, apppool_unlock("a b"));
 	CHECK_EQ(0, service.connections);
-	finish();
 }
 
 static void
@@ -177,10 +184,9 @@ without_a_lock_a_lost_connection_is_made_again(void)
 	static const char *const answers[] = { "TIMEOUT\n", NULL, "LOCKED\n" };
 
 	start(answers);
-	CHECK_EQ(APPPOOL_TIMEOUT, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_TIMEOUT, lock());
+	CHECK_EQ(APPPOOL_LOCKED, lock());
 	CHECK_EQ(2, service.connections);
-	finish();
 }
 
 static void
@@ -189,12 +195,9 @@ with_a_lock_a_lost_connection_is_an_error(void)
 	static const char *const answers[] = { "LOCKED\n", NULL };
 
 	start(answers);
-	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(-1, apppool_lock("l", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(ECONNRESET, errno);
-	CHECK_EQ(-1, apppool_unlock("k"));
-	CHECK_EQ(EPERM, errno);
-	finish();
+	CHECK_EQ(APPPOOL_LOCKED, lock());
+	CHECK_ERRNO(ECONNRESET, apppool_lock("l", 1, 1, 0, APPPOOL_ME));
+	CHECK_ERRNO(EPERM, apppool_unlock("k"));
 }
 
 static void
@@ -203,19 +206,15 @@ a_service_that_does_not_answer_is_left(void)
 	static const char *const answers[] = { "" };
 
 	start(answers);
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(ETIMEDOUT, errno);
-	finish();
+	CHECK_ERRNO(ETIMEDOUT, lock());
 }
 
 static void
 a_missing_service_is_an_error(void)
 {
 	CHECK_EQ(0, apppool_counter("unix:/nonexistent/counter"));
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(ENOENT, errno);
-	CHECK_EQ(-1, apppool_unlock("k"));
-	CHECK_EQ(EPERM, errno);
+	CHECK_ERRNO(ENOENT, lock());
+	CHECK_ERRNO(EPERM, apppool_unlock("k"));
 }
 
 static void
@@ -228,9 +227,8 @@ a_missing_server_is_passed_over(void)
 	(void)snprintf(address, sizeof(address),
 	    "unix:/nonexistent/a,unix:%s,unix:/nonexistent/b", service.path);
 	CHECK_EQ(0, apppool_counter(address));
-	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_LOCKED, lock());
 	CHECK_EQ(0, apppool_unlock("k"));
-	finish();
 }
 
 static void
@@ -245,9 +243,9 @@ a_missing_server_is_left_alone_for_a_second(void)
 	(void)snprintf(path, sizeof(path), "%s.not", service.path);
 	CHECK_EQ(0, rename(service.path, path));
 	clock_gettime(CLOCK_MONOTONIC, &before);
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, lock());
 	CHECK_EQ(0, rename(path, service.path));
-	rc = apppool_lock("k", 1, 1, 0, APPPOOL_ME);
+	rc = lock();
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	/* A machine under load may take longer for that. */
 	if (after.tv_sec - before.tv_sec < 1) {
@@ -255,10 +253,9 @@ a_missing_server_is_left_alone_for_a_second(void)
 		CHECK_EQ(ENOENT, errno);
 	}
 	while (rc == -1)
-		rc = apppool_lock("k", 1, 1, 0, APPPOOL_ME);
+		rc = lock();
 	CHECK_EQ(APPPOOL_LOCKED, rc);
 	CHECK_EQ(0, apppool_unlock("k"));
-	finish();
 }
 
 /* The expected numbers are those of PHP's hexdec(substr(sha1(key), 0, 4)). */
@@ -271,11 +268,10 @@ a_key_becomes_one_of_the_slots(void)
 	CHECK_STR("T:3", buf);
 	CHECK_EQ(0, apppool_slot_key(buf, sizeof(buf), "T", "", 65536));
 	CHECK_STR("T:55865", buf);
-	CHECK_EQ(-1, apppool_slot_key(buf, 3, "T", "a b", 7));
-	CHECK_EQ(EMSGSIZE, errno);
+	CHECK_ERRNO(EMSGSIZE, apppool_slot_key(buf, 3, "T", "a b", 7));
 	CHECK_EQ(-1, apppool_slot_key(buf, sizeof(buf), "T", "k", 0));
-	CHECK_EQ(-1, apppool_slot_key(buf, sizeof(buf), "T", "k", 65537));
-	CHECK_EQ(EINVAL, errno);
+	CHECK_ERRNO(
+	    EINVAL, apppool_slot_key(buf, sizeof(buf), "T", "k", 65537));
 }
 
 static void
@@ -292,9 +288,7 @@ an_address_is_checked_where_it_is_given(void)
 
 	memset(path + strlen(path), 'x', 107);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		errno = 0;
-		CHECK_EQ(-1, apppool_counter(wrong[i]));
-		CHECK_EQ(EINVAL, errno);
+		CHECK_ERRNO(EINVAL, apppool_counter(wrong[i]));
 	}
 	CHECK_EQ(-1, apppool_counter(path));
 	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
@@ -307,17 +301,15 @@ the_environment_names_the_service(void)
 {
 	CHECK_EQ(0, apppool_counter(NULL));
 	unsetenv("APPPOOL_COUNTER");
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(EDESTADDRREQ, errno);
+	CHECK_ERRNO(EDESTADDRREQ, lock());
 	setenv("APPPOOL_COUNTER", "unix:/nonexistent/counter", 1);
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(ENOENT, errno);
+	CHECK_ERRNO(ENOENT, lock());
 }
 
 static void *
 lock_and_end(void *arg)
 {
-	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_LOCKED, lock());
 	return arg;
 }
 
@@ -333,7 +325,6 @@ a_threads_connection_ends_with_the_thread(void)
 	/* The service serves one connection after the other. */
 	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("l", 1, 1, 0, APPPOOL_ME));
 	CHECK_EQ(2, service.connections);
-	finish();
 }
 
 static void
@@ -344,20 +335,20 @@ a_forked_process_gets_its_own_connection(void)
 	pid_t pid;
 
 	start(answers);
-	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_LOCKED, lock());
 	pid = fork();
 	if (pid == 0)
 		_exit(apppool_unlock("k") == -1 && errno == EPERM ? 0 : 1);
 	CHECK_EQ(pid, waitpid(pid, &status, 0));
 	CHECK_EQ(0, status);
 	CHECK_EQ(0, apppool_unlock("k"));
-	finish();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.end = finish;
 	RUN_ALONE(every_answer_has_its_value);
 	RUN_ALONE(without_a_key_the_newest_lock_is_released);
 	RUN_ALONE(refused_requests_are_errors);

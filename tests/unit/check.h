@@ -22,6 +22,7 @@
 #include <sys/types.h>
 #include <sys/wait.h>
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -54,6 +55,10 @@ static struct {
 /* Equal but for the rounding of a few operations. */
 #define CHECK_NEAR(expected, actual) \
 	check_near((expected), (actual), #actual, __FILE__, __LINE__)
+
+/* The call returns -1 and leaves this errno. */
+#define CHECK_ERRNO(expected, call) \
+	(errno = 0, check_errno((expected), (call), #call, __FILE__, __LINE__))
 
 /* A check without which the rest of the function means nothing. */
 #define NEED(condition) \
@@ -102,6 +107,16 @@ check_eq(intmax_t expected, intmax_t actual, const char *text, const char *file,
 	check_fail(file, line);
 	fprintf(stderr, "%s is %jd, not %jd\n", text, actual, expected);
 	return false;
+}
+
+static inline bool
+check_errno(
+    int expected, intmax_t result, const char *text, const char *file, int line)
+{
+	int error = errno;
+
+	return check_eq(-1, result, text, file, line) &&
+	    check_eq(expected, error, "errno", file, line);
 }
 
 static inline bool
