@@ -159,17 +159,14 @@ a_connection_that_somebody_has_locked_holds_nobody_up(void)
 	tstamp begun;
 	pid_t sitter;
 
-	begin();
 	server = lingering(&client, 20);
 	NEED(server != -1);
 	/* The end of the client does not linger: it is closed here. */
 	sitter = fork();
 	if (sitter == 0)
 		sit_in_send(client);
-	if (!sits(sitter)) {
-		end();
+	if (!sits(sitter))
 		SKIP("userfaultfd is not for us here");
-	}
 	begun = fixture_monotonic();
 	keeper_close_conn(fixture.group, client, true, false);
 	CHECK(fixture_monotonic() - begun < TSPAN_SECONDS(5));
@@ -177,7 +174,6 @@ a_connection_that_somebody_has_locked_holds_nobody_up(void)
 	kill(sitter, SIGKILL);
 	CHECK_EQ(sitter, waitpid(sitter, NULL, 0));
 	close(server);
-	end();
 }
 
 static void
@@ -187,7 +183,6 @@ one_that_lingers_is_closed_by_a_keeper(void)
 	int client, server;
 	char bytes[65536];
 
-	begin();
 	server = lingering(&client, 20);
 	NEED(server != -1);
 	keeper_close_conn(fixture.group, server, true, false);
@@ -198,7 +193,6 @@ one_that_lingers_is_closed_by_a_keeper(void)
 		continue;
 	CHECK(fixture_monotonic() - begun < TSPAN_SECONDS(5));
 	close(client);
-	end();
 }
 
 /* The client sees the end, and no reset, before its socket is closed. */
@@ -208,7 +202,6 @@ a_unix_socket_is_closed_here_unless_descriptors_lie_in_it(void)
 	int pair[2], ends[2];
 	char byte;
 
-	begin();
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	keeper_close_conn(fixture.group, pair[0], false, true);
 	CHECK(!is_open(pair[0]));
@@ -230,22 +223,13 @@ a_unix_socket_is_closed_here_unless_descriptors_lie_in_it(void)
 	CHECK_EQ(0, recv(pair[1], &byte, 1, 0));
 	close(pair[1]);
 	close(ends[0]);
-	end();
 }
 
 static void
 thousands_are_closed_by_one_keeper(void)
 {
-	struct rlimit limit;
-	int pair[2], before;
+	int pair[2];
 
-	/* A login has 1,024 descriptors, and may have more. */
-	NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	limit.rlim_cur = limit.rlim_max;
-	NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > 4096);
-	begin();
-	before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-	close(before);
 	for (int i = 0; i < 3000; i++) {
 		CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 		CHECK_EQ(1, write(pair[1], "x", 1));
@@ -256,7 +240,6 @@ thousands_are_closed_by_one_keeper(void)
 	}
 	CHECK(fixture.group->keeper->nclosings > KEEPER_CLOSINGS);
 	close_all();
-	end();
 }
 
 /* --- another keeper ------------------------------------------------------- */
@@ -296,7 +279,6 @@ what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 	int ends[2], pair[2], out;
 	pid_t former;
 
-	begin();
 	o = keeper_hold(
 	    fixture.group, "abcdefgh", KEEPER_NO_PROCESS, (uid_t)-1, ends);
 	NEED(o != NULL);
@@ -320,7 +302,6 @@ what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 	while (!TAILQ_EMPTY(&sup.keepers->unsaid) ||
 	    !TAILQ_EMPTY(&sup.keepers->leaving))
 		(void)loop_turn(&sup.loop, fixture.now);
-	end();
 }
 
 static void
@@ -328,7 +309,6 @@ a_keeper_that_has_nothing_to_do_costs_no_time(void)
 {
 	int pair[2];
 
-	begin();
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	keeper_close(fixture.group, pair[0]);
 	close_all();
@@ -336,7 +316,6 @@ a_keeper_that_has_nothing_to_do_costs_no_time(void)
 	for (int i = 0; i < 8; i++)
 		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(300));
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
-	end();
 }
 
 /* --- taking back ---------------------------------------------------------- */
@@ -377,7 +356,6 @@ keepers_that_die_one_after_another_end_it_after_a_while(void)
 	int pair[2];
 	pid_t pid;
 
-	begin();
 	fixture.conf.keeper = dies;
 	NEED(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	CHECK_EQ(1, send(pair[0], "x", 1, 0));
@@ -400,13 +378,20 @@ keepers_that_die_one_after_another_end_it_after_a_while(void)
 	CHECK(outcome.at - begun <= 2 * KEEPER_TAKE_LIMIT);
 	close(pair[0]);
 	close(pair[1]);
-	end();
 }
 
 int
 main(int argc, char **argv)
 {
+	struct rlimit limit;
+
+	/* A login has 1,024 descriptors, and may have more. */
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
 	check_start(argc, argv);
+	check.begin = begin;
+	check.end = end;
 	RUN(a_connection_that_somebody_has_locked_holds_nobody_up);
 	RUN(one_that_lingers_is_closed_by_a_keeper);
 	RUN(a_unix_socket_is_closed_here_unless_descriptors_lie_in_it);

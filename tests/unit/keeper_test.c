@@ -149,7 +149,7 @@ print_many(int fd, char byte, size_t count)
 
 /* The keeper says no more and exits. */
 static void
-finish(void)
+end(void)
 {
 	int status;
 
@@ -173,7 +173,6 @@ lines_come_whole_with_their_worker_and_whether_they_are_errors(void)
 {
 	int one, two[2];
 
-	begin();
 	one = hold(ONE);
 	hold_both(TWO, two);
 	passes_on(one, "first\nsecond\n", OUT(ONE) "first\nsecond");
@@ -182,7 +181,6 @@ lines_come_whole_with_their_worker_and_whether_they_are_errors(void)
 	passes_on(one, "whole\nbegin", OUT(ONE) "whole");
 	passes_on(one, "ning\n\nnext", OUT(ONE) "beginning\n");
 	passes_on(one, "\n", OUT(ONE) "next");
-	finish();
 }
 
 static void
@@ -190,7 +188,6 @@ the_beginning_of_a_line_comes_when_its_worker_leaves(void)
 {
 	int fd;
 
-	begin();
 	fd = hold(ONE);
 	print(fd, "last words");
 	leave(ONE);
@@ -202,7 +199,6 @@ the_beginning_of_a_line_comes_when_its_worker_leaves(void)
 	CHECK_EQ(-1, write(fd, "x", 1));
 	CHECK_EQ(EPIPE, errno);
 	close(fd);
-	finish();
 }
 
 static void
@@ -210,14 +206,11 @@ what_is_left_at_the_end_is_passed_on(void)
 {
 	int fd;
 
-	begin();
 	fd = hold(ONE);
 	print(fd, "whole\nbeginning");
 	CHECK_EQ(0, shutdown(sock, SHUT_WR));
 	CHECK_STR(OUT(ONE) "whole", heard());
 	CHECK_STR(OUT(ONE) "beginning", heard());
-	finish();
-	close(fd);
 }
 
 static void
@@ -225,13 +218,11 @@ a_line_over_64_KiB_is_cut_and_the_next_is_whole(void)
 {
 	int fd;
 
-	begin();
 	fd = hold(ONE);
 	print_many(fd, 'x', 100000);
 	print(fd, "\nnext\n");
 	CHECK_EQ(KEEPER_HEAD + 4 + KEEPER_LINE_MAX, strlen(heard()));
 	CHECK_STR(OUT(ONE) "next", heard());
-	finish();
 }
 
 static void
@@ -239,15 +230,12 @@ a_packet_has_32_lines_at_most(void)
 {
 	int fd;
 
-	begin();
 	fd = hold(ONE);
 	print(fd,
 	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
 	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n");
 	CHECK_EQ(KEEPER_HEAD + 4 + 31, strlen(heard()));
 	CHECK_EQ(KEEPER_HEAD + 4 + 7, strlen(heard()));
-	finish();
-	close(fd);
 }
 
 /* --- standard error ------------------------------------------------------ */
@@ -277,7 +265,6 @@ the_last_line_comes_after_all_others(void)
 {
 	int to[2];
 
-	begin();
 	hold_both(ONE, to);
 	CHECK_EQ(0, kill(pid, SIGSTOP));
 	print(to[1], "one\ntwo\n");
@@ -286,7 +273,6 @@ the_last_line_comes_after_all_others(void)
 	CHECK_STR(ERR(ONE) "one\ntwo", heard());
 	CHECK_STR("W" ONE "two", heard());
 	CHECK_STR("D", heard());
-	finish();
 }
 
 static void
@@ -295,7 +281,6 @@ of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known(void)
 	uint32_t left;
 	int to[2];
 
-	begin();
 	hold_both(ONE, to);
 	CHECK_EQ(0, kill(pid, SIGSTOP));
 	print_many(to[1], '\n', 60000);
@@ -310,7 +295,6 @@ of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known(void)
 	CHECK(left > 0 && left <= 60011 - KEEPER_LAST_LINES);
 	CHECK_STR("W" ONE "the reason", heard());
 	CHECK_STR("D", heard());
-	finish();
 }
 
 static void
@@ -325,7 +309,6 @@ the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut(void)
 	};
 	char line[KEEPER_WORDS_MAX + 2];
 
-	begin();
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
 		CHECK_STR(tries[i][1], words_after(tries[i][0]));
 	memset(line, 'x', sizeof(line));
@@ -335,7 +318,6 @@ the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut(void)
 	leave(TWO);
 	CHECK_STR("W" TWO, heard());
 	CHECK_STR("D", heard());
-	finish();
 }
 
 /* --- channels ----------------------------------------------------------- */
@@ -405,14 +387,12 @@ what_lies_in_a_channel_comes_in_its_order(void)
 {
 	static const int counts[] = { 200, 0 };
 
-	begin();
 	for (int i = 0; i < 2; i++) {
 		open_channel(counts[i]);
 		take(ONE);
 		check_taken(counts[i]);
 		close_channel();
 	}
-	finish();
 }
 
 /* It may have shut its end down, or asked for credentials. */
@@ -423,7 +403,6 @@ a_worker_cannot_keep_a_channel_from_being_emptied(void)
 	bool with_fd;
 	int on = 1;
 
-	begin();
 	open_channel(3);
 	CHECK_EQ(0, shutdown(channel[1], SHUT_RDWR));
 	take(ONE);
@@ -443,7 +422,6 @@ a_worker_cannot_keep_a_channel_from_being_emptied(void)
 	CHECK(with_fd);
 	check_taken(0);
 	close_channel();
-	finish();
 }
 
 /* --- closing, and whom the keeper waits for ------------------------------- */
@@ -462,7 +440,6 @@ descriptors_are_closed_when_the_daemon_has_closed_its_own(void)
 {
 	int pair[2], out;
 
-	begin();
 	out = hold(ONE);
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	CHECK_EQ(6, fdpass_send(sock, "Cweb\0-", 6, pair[0]));
@@ -476,7 +453,6 @@ descriptors_are_closed_when_the_daemon_has_closed_its_own(void)
 	CHECK(is_hung_up(pair[1], 0));
 	CHECK_STR(OUT(ONE) "line", heard());
 	close(pair[1]);
-	finish();
 }
 
 /* So its writer sees no reset. */
@@ -486,7 +462,6 @@ what_lies_in_a_socket_is_read_before_it_is_closed(void)
 	int pair[2];
 	char byte;
 
-	begin();
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	CHECK_EQ(1, write(pair[1], "x", 1));
 	CHECK_EQ(6, fdpass_send(sock, "Cweb\0d", 6, pair[0]));
@@ -496,7 +471,6 @@ what_lies_in_a_socket_is_read_before_it_is_closed(void)
 	CHECK_STR("D", heard());
 	CHECK_EQ(0, read(pair[1], &byte, 1));
 	close(pair[1]);
-	finish();
 }
 
 static void
@@ -505,7 +479,6 @@ the_end_of_a_pipe_costs_no_time(void)
 	int out;
 	uint32_t moves;
 
-	begin();
 	out = hold(ONE);
 	print(out, "last\n");
 	close(out);
@@ -516,7 +489,6 @@ the_end_of_a_pipe_costs_no_time(void)
 	moves = page->moves;
 	(void)poll(NULL, 0, 50);
 	CHECK_EQ(moves, page->moves);
-	finish();
 }
 
 static void
@@ -524,7 +496,6 @@ a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom(void)
 {
 	int out;
 
-	begin();
 	out = hold(ONE);
 	page->watched = 0;
 	print(out, "line\n");
@@ -535,13 +506,14 @@ a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom(void)
 	CHECK_STR(OUT(ONE) "line", heard());
 	CHECK_EQ(0, memcmp(page->id, ONE, KEEPER_ID_LEN));
 	CHECK_STR("web", page->app);
-	finish();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
+	check.end = end;
 	RUN(lines_come_whole_with_their_worker_and_whether_they_are_errors);
 	RUN(the_beginning_of_a_line_comes_when_its_worker_leaves);
 	RUN(what_is_left_at_the_end_is_passed_on);
