@@ -143,11 +143,13 @@ def stat(pid):
 def deaths_lose_none():
     clients = parked()
     for _ in range(3):
-        agree("idle", lambda app: app["idle"] >= 4 and not app["active"])
+        app = agree("idle", lambda a: a["idle"] >= 4 and not a["active"])
+        former = app["retaken"]
         doomed = kill_half()
         for client in clients:
             client.ask()
-        agree("all have one", lambda app: all(
+        # What they have not read is taken back when others are idle again.
+        agree("all have one", lambda app: app["retaken"] > former or all(
             w["sessions"] for w in app["workers"] if w["pid"] in doomed))
         for pid in doomed:
             os.kill(pid, signal.SIGKILL)
