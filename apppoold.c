@@ -166,7 +166,6 @@ load(const char *file, unsigned flags)
 	struct conf_report report;
 	struct conf *conf;
 
-	conf_report_init(&report);
 	conf = conf_load(file, flags, is_held_by_it, &report);
 	for (size_t i = 0; i < report.warnings_len; i++)
 		(void)fprintf(stderr, "%s (warning)\n", report.warnings[i]);

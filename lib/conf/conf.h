@@ -330,7 +330,7 @@ void config_unref(struct config *c);
 
 /*
  * The findings of a load, as lines "FILE:LINE: text" without newline, ordered
- * by file and line. Both lists end with NULL once conf_load() has returned.
+ * by file and line. Both lists end with NULL.
  */
 struct conf_report {
 	char **mistakes;
@@ -340,7 +340,6 @@ struct conf_report {
 	struct arena_block *memory;
 };
 
-void conf_report_init(struct conf_report *);
 void conf_report_fini(struct conf_report *);
 
 /*
@@ -360,7 +359,7 @@ void conf_report_fini(struct conf_report *);
 
 /*
  * Reads and checks file and what it includes. Returns NULL if there is a
- * mistake, or no memory; report, which the caller has initialised, then has all
+ * mistake, or no memory; report, to be undone in any case, then has all
  * mistakes that could be found, at least one. Never binds, never writes, never
  * ends the process. Resolves names of users and hosts and so may wait for them.
  * For one thread of the process at a time.

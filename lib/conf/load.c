@@ -81,12 +81,6 @@ conf_free(struct conf *conf)
 }
 
 void
-conf_report_init(struct conf_report *report)
-{
-	memset(report, 0, sizeof(*report));
-}
-
-void
 conf_report_fini(struct conf_report *report)
 {
 	struct arena a = { .blocks = report->memory };

@@ -310,7 +310,6 @@ reload_start(struct supervisor *s, tstamp now)
 	timer_init(&r->timer, reload_waited_enough);
 	TAILQ_INIT(&r->askers);
 	TAILQ_INIT(&r->later);
-	conf_report_init(&r->report);
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));

@@ -265,7 +265,6 @@ simulate_conf(const char *file)
 	struct conf_report report;
 	struct conf *conf;
 
-	conf_report_init(&report);
 	conf = conf_load(file, CONF_INSIDE, NULL, &report);
 	for (size_t i = 0; i < report.mistakes_len; i++)
 		(void)fprintf(stderr, "%s\n", report.mistakes[i]);

@@ -160,7 +160,6 @@ load(const void *data, size_t size, bool must)
 	char path[64];
 	int fd = file_of(data, size, path, sizeof(path));
 
-	conf_report_init(&report);
 	conf = conf_load(path, 0, NULL, &report);
 	if (conf == NULL) {
 		assert(report.mistakes_len > 0);

@@ -40,7 +40,6 @@ play(const struct shape *s, struct result *out)
 	    APP("min_processes = %u max_processes = %u %s"), s->processes,
 	    s->processes, s->options == NULL ? "" : s->options);
 	conf_write("pool.conf", text);
-	conf_report_init(&report);
 	conf = conf_load(in_folder("pool.conf"), CONF_INSIDE, NULL, &report);
 	conf_report_fini(&report);
 	CHECK(help_run_load(pool_driver_new(conf, 1), &spec, &o, out));

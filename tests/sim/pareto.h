@@ -73,7 +73,6 @@ pareto_conf(const struct pareto *p)
 	    "%s\n}\n",
 	    p->options);
 	(void)close(fd);
-	conf_report_init(&report);
 	conf = conf_load(file, CONF_INSIDE, NULL, &report);
 	if (conf == NULL)
 		pareto_die(report.mistakes[0]);

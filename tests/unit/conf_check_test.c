@@ -400,7 +400,6 @@ an_address_of_our_own_daemon_is_no_mistake(void)
 	CHECK(strstr(found, "somebody else listens on ") != NULL);
 	free(found);
 
-	conf_report_init(&report);
 	conf = conf_load(in_folder("pool.conf"), STRICT, all_are_ours, &report);
 	CHECK(conf != NULL);
 	conf_free(conf);

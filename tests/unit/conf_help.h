@@ -119,7 +119,6 @@ conf_try(unsigned flags, char **mistakes_out, char **warnings_out)
 	struct conf_report report;
 	struct conf *conf;
 
-	conf_report_init(&report);
 	conf = conf_load(in_folder("pool.conf"), flags, NULL, &report);
 	CHECK((conf == NULL) == (report.mistakes_len > 0));
 	*mistakes_out = conf_lines(report.mistakes, report.mistakes_len);

@@ -27,7 +27,6 @@ load_with(size_t left, struct conf_report *report)
 	struct rlimit limit = { address_space() + left, RLIM_INFINITY };
 	struct conf *conf;
 
-	conf_report_init(report);
 	CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
 	conf = conf_load(in_folder("pool.conf"), 0, NULL, report);
 	limit.rlim_cur = RLIM_INFINITY;

@@ -291,7 +291,6 @@ signs_in_the_name_of_the_folder_are_no_pattern(void)
 	mkdir(in_folder("[x]{y}*"), 0755);
 	conf_write("[x]{y}*/pool.conf", ANY_APP "include(\"*.inc\")\n");
 	conf_write("[x]{y}*/a.inc", "app b { handoff = none command = a }\n");
-	conf_report_init(&report);
 	conf = conf_load(in_folder("[x]{y}*/pool.conf"), 0, NULL, &report);
 	CHECK_EQ(0, report.mistakes_len);
 	conf_report_fini(&report);
