@@ -441,9 +441,8 @@ bool conf_parse_span(const char *text, tspan *out);
  */
 char *placeholder_fill(const char *text, const char *app, uint32_t slot);
 
-/* The words of pool.conf(5); false: not one of them. */
+/* The words of pool.conf(5); NULL: there is none, as the value is too large. */
 const char *conf_handoff_name(enum conf_handoff);
 const char *conf_protocol_name(enum conf_protocol);
-bool conf_protocol_find(const char *name, enum conf_protocol *out);
 
 #endif

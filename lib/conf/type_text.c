@@ -384,18 +384,6 @@ conf_protocol_name(enum conf_protocol value)
 	return word_of(type_protocol_words, value);
 }
 
-bool
-conf_protocol_find(const char *name, enum conf_protocol *out)
-{
-	const char *file;
-	unsigned value;
-
-	if (!word_find(type_protocol_words, name, &value, &file))
-		return false;
-	*out = (enum conf_protocol)value;
-	return true;
-}
-
 /* "'WORD' is not one of a, b or c", as a mistake. Returns false. */
 static bool
 bad_word(const struct input *in, const char *const *words, const char *word)

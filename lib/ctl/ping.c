@@ -522,6 +522,21 @@ is_path(const char *path)
 	return true;
 }
 
+/* False: the name is none of pool.conf(5), which this program knows. */
+static bool
+ping_protocol(const char *name, enum conf_protocol *out)
+{
+	enum conf_protocol p = CONF_PROTOCOL_RAW;
+	const char *known;
+
+	while (
+	    (known = conf_protocol_name(p)) != NULL && strcmp(name, known) != 0)
+		p++;
+	if (known != NULL)
+		*out = p;
+	return known != NULL;
+}
+
 int
 ping_run(const struct ask *daemon, const char *app, const char *path)
 {
@@ -550,7 +565,7 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	p.address = form_string(where, "address");
 	p.failed = form_string(where, "failed");
 	if (protocol == NULL || p.address == NULL ||
-	    !conf_protocol_find(protocol, &p.answer.protocol)) {
+	    !ping_protocol(protocol, &p.answer.protocol)) {
 		(void)fputs("apppoolctl: the daemon does not know ping as we "
 			    "do: another version?\n",
 		    stderr);
