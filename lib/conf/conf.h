@@ -314,21 +314,6 @@ struct conf {
 };
 
 /*
- * A configuration with a reference count: shared by the supervisor while it is
- * in force, by the groups that run under it, and by the starts under way in a
- * lane.
- */
-struct config {
-	struct conf *conf; /* owned */
-	unsigned refs; /* the main thread's to change */
-};
-
-/* Takes conf over, with one reference. NULL: no memory, conf is untouched. */
-struct config *config_new(struct conf *conf);
-struct config *config_ref(struct config *c);
-void config_unref(struct config *c);
-
-/*
  * The findings of a load, as lines "FILE:LINE: text" without newline, ordered
  * by file and line. Both lists end with NULL.
  */

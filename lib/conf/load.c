@@ -3,7 +3,6 @@
  * values as printed.
  */
 
-#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -117,37 +116,6 @@ conf_control_path(const char *file)
 	arena_fini(&work);
 	errno = error;
 	return out;
-}
-
-/* ---- shared by those who use it ---- */
-
-struct config *
-config_new(struct conf *conf)
-{
-	struct config *c = malloc(sizeof(*c));
-
-	if (c == NULL)
-		return NULL;
-	c->conf = conf;
-	c->refs = 1;
-	return c;
-}
-
-struct config *
-config_ref(struct config *c)
-{
-	c->refs++;
-	return c;
-}
-
-void
-config_unref(struct config *c)
-{
-	assert(c->refs > 0);
-	if (--c->refs > 0)
-		return;
-	conf_free(c->conf);
-	free(c);
 }
 
 /* ---- using it ---- */

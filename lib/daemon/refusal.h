@@ -22,6 +22,7 @@
 
 #include "conf/conf.h"
 #include "core/tstamp.h"
+#include "daemon/config.h"
 #include "sys/loop.h"
 
 /* Refusals that are open at a time; further ones are closed once answered. */

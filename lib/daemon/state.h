@@ -20,6 +20,7 @@
 
 #include "conf/conf.h"
 #include "core/pool.h"
+#include "daemon/config.h"
 #include "daemon/refusal.h"
 #include "sys/child.h"
 #include "sys/lane.h"
