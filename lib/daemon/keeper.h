@@ -117,31 +117,6 @@ struct retake {
 	void (*end)(struct retake *, bool complete, tstamp now);
 };
 
-/* A keeper as a process; see keeper_process.c. */
-struct keeper {
-	TAILQ_ENTRY(keeper) next; /* in keepers.stalled, once it is */
-	struct keepers *all;
-	struct loop_io io; /* our end of its socket; fd -1: it is stalled */
-	int its_end; /* likewise: a copy, for what it has not read */
-	struct keeper_page *page; /* NULL: not yet */
-	bool told; /* it has not answered yet */
-	bool taking; /* what it says may come with descriptors */
-	tstamp no_room_since; /* for the next packet; NEVER: there is */
-	tstamp begun;
-	struct timer timer; /* the next look; of a stalled one, its end */
-	uint32_t moves; /* its latest one that was seen, */
-	tstamp moved_at; /* at that time */
-	struct keeper_app *app; /* that has stalled it; or NULL */
-	bool starting; /* in the lane */
-	bool dead;
-	struct lane_job job;
-	char *path; /* owned */
-	char *argv[2];
-	int fds[2]; /* it is started with */
-	struct child_spec spec;
-	struct child_result result;
-};
-
 /* The keeper and its predecessors, and all there is for it to do. */
 struct keepers {
 	struct supervisor *sup;
@@ -164,8 +139,6 @@ struct keepers {
 	tstamp period;
 	int work; /* left in it; may be exceeded by one packet */
 };
-
-/* --- keeper.c ---------------------------------------------------------- */
 
 /*
  * For a new supervisor: 0, or -1 without memory; and for one that ends. No
@@ -238,36 +211,8 @@ void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
  */
 void keeper_hear_out(struct supervisor *s, tstamp until);
 
-/* For keeper_process.c: tells the keeper what is next, if it is free. */
-void keeper_go_on(struct keepers *all, tstamp now);
-
-/*
- * A packet, and the descriptor with it, which is the callee's now; -1: there is
- * none. Returns the lines in it.
- */
-int keeper_heard(
-    struct keepers *all, const char *packet, size_t len, int fd, tstamp now);
-
-/*
- * There is another keeper from now on. The former one waits with `busy` (a verb
- * of keeper_wire.h) for the worker of this identifier, or, if that is 0, is
- * dead or does not say for whom it waits; app: whose fault that is, or NULL.
- */
-void keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
-    const char *id, tstamp now);
-
-/* --- keeper_process.c -------------------------------------------------- */
-
 /* The keeper, or a new one; NULL: there can be none now. */
 struct keeper *keeper_get(struct keepers *all, tstamp now);
-void keeper_free(struct keeper *k);
-
-/* Tells it something, with descriptors; false: there is no room. */
-bool keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
-    size_t n, tstamp now);
-
-/* The timer keepers.lines: a period is over, or there may be room. */
-void keeper_listen(struct timer *t, tstamp now);
 
 /* A child was reaped: whether it was the keeper, or a former one. */
 bool keeper_exited(struct supervisor *s, pid_t pid, tstamp now);

@@ -4,7 +4,7 @@
  * has one end, and no keeper, take or descriptor is left.
  */
 
-#include "daemon/keeper_process.c"
+#include "daemon/keeper.c"
 
 #include "sup.h"
 
