@@ -599,12 +599,12 @@ run_goes_on(struct client *cl, struct progress *out)
 
 	if (a == NULL)
 		return false;
-	if (g->stopped && g->starting != NULL)
+	if (g->hold.stopped && g->hold.starting != NULL)
 		return true;
-	if (g->stopped && g->start_error != 0) {
+	if (g->hold.stopped && g->hold.error != 0) {
 		client_error(cl,
 		    "%s stays stopped, it cannot listen: %s; see the log",
-		    t->name, strerror(g->start_error));
+		    t->name, strerror(g->hold.error));
 	} else if (a->phase != APP_RUNNING) {
 		client_error(cl, "%s is %s", t->name, app_state_name(a));
 	} else if (app_has_failed(a)) {
@@ -627,13 +627,13 @@ steer_resume(struct client *cl, char *const *words, tstamp now)
 
 	if (g == NULL)
 		return;
-	if (g->stopped) {
+	if (g->hold.stopped) {
 		client_error(cl,
 		    "%s is %s, and not drained: start has it run again",
 		    words[0], app_state_name(&g->sup->pool.apps[g->app]));
 		return;
 	}
-	if (g->muted)
+	if (g->hold.muted)
 		hold_resume(g, now);
 	wait_while(cl, run_goes_on);
 }
@@ -645,20 +645,20 @@ steer_start(struct client *cl, char *const *words, tstamp now)
 
 	if (g == NULL)
 		return;
-	if (g->muted) {
+	if (g->hold.muted) {
 		client_error(cl,
 		    "%s is %s, and not stopped: resume has it run again",
 		    words[0], app_state_name(&g->sup->pool.apps[g->app]));
 		return;
 	}
-	if (g->stopped && !g->drained) {
+	if (g->hold.stopped && !g->drained) {
 		client_error(cl,
 		    "%s still serves what is in the backlog of its listeners: "
 		    "try again when it does not",
 		    words[0]);
 		return;
 	}
-	if (g->stopped)
+	if (g->hold.stopped)
 		hold_start(g, now);
 	wait_while(cl, run_goes_on);
 }

@@ -145,7 +145,7 @@ group_new(struct supervisor *s, struct config *config,
 	g->conf = conf;
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->workers);
-	TAILQ_INIT(&g->queued);
+	TAILQ_INIT(&g->starts.queued);
 	g->app = pool_app_add(&s->pool, &conf->pool, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
@@ -157,11 +157,11 @@ group_new(struct supervisor *s, struct config *config,
 void
 group_free(struct group *g)
 {
-	assert(TAILQ_EMPTY(&g->listeners) && TAILQ_EMPTY(&g->queued));
+	assert(TAILQ_EMPTY(&g->listeners) && TAILQ_EMPTY(&g->starts.queued));
 	g->sup->groups[g->app] = NULL;
 	keeper_app_put(g->keeper);
 	config_unref(g->config);
-	free(g->slots);
+	free(g->slots.used);
 	free(g->name);
 	free(g);
 }
@@ -375,7 +375,7 @@ apps_prepare_one(struct supervisor *s, const struct conf_app *app,
 	const struct group *g = group_find(s, app->name);
 	int error = 0;
 
-	if (g != NULL && g->stopped && !apps_is_another(g, app))
+	if (g != NULL && g->hold.stopped && !apps_is_another(g, app))
 		return 0;
 	for (size_t k = 0; k < app->listen.len; k++) {
 		const struct conf_listen *where = &app->listen.list[k];
@@ -561,12 +561,12 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	struct app_options o;
 
 	if (back)
-		g->closing = g->drained = g->muted = g->stopped = g->size.set =
-		    false;
+		g->closing = g->drained = g->hold.muted = g->hold.stopped =
+		    g->size.set = false;
 	apps_configure(g, app, now);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
-	if (!g->stopped)
+	if (!g->hold.stopped)
 		apps_claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
 	size_reloaded(g, answer);
 	size_options(g, &o);
@@ -657,9 +657,9 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		if (g == NULL || former == NULL || former == g)
 			continue;
 		/* It is held as the former one is, which leaves now. */
-		if (former->stopped)
+		if (former->hold.stopped)
 			hold_stop(g, now);
-		else if (former->muted)
+		else if (former->hold.muted)
 			hold_drain(g, now);
 		former->closing = true;
 	}
@@ -680,7 +680,7 @@ apps_open_lent(struct supervisor *s)
 		struct group *g = s->groups[app];
 		struct app_listener *l;
 
-		if (g == NULL || g->closing || g->stopped)
+		if (g == NULL || g->closing || g->hold.stopped)
 			continue;
 		for (size_t k = 0; k < g->conf->listen.len; k++)
 			if (g->conf->listen.list[k].kind == CONF_LISTEN_FD)

@@ -544,7 +544,7 @@ backlog_time_to_look(struct timer *t, tstamp now)
 			    &g->sup->loop.timers, t, tstamp_add(now, SILENCE));
 		return;
 	}
-	if (g->muted)
+	if (g->hold.muted)
 		return;
 	backlog_look(g, now);
 	if (now < g->backlog.calm_at)

@@ -36,6 +36,40 @@ struct group_size {
 	uint32_t max;
 };
 
+/* A size that an operator has set; see hold.c. */
+struct group_resizing {
+	bool set;
+	struct group_size now; /* the one in force, */
+	struct group_size of_file; /* and what the file said then */
+};
+
+/* What an operator does to the app; see hold.c. */
+struct hold {
+	bool muted; /* drained: its listeners stay out of the loop */
+	bool stopped; /* its listeners are closed */
+	struct hold_start *starting; /* under way, while stopped; or NULL */
+	int error; /* of the latest start that failed */
+};
+
+/* Workers that are to be started; see start.c. */
+struct starts {
+	struct workers queued; /* not empty: the group is in start_queue */
+	unsigned n; /* in the spawner lane, or being forked */
+	struct timer rest; /* set: workers queued are not needed yet */
+};
+
+/* The slots of an app, one for each process; see worker.c. */
+struct slots {
+	uint64_t *used; /* bitmap */
+	uint32_t len; /* in words */
+};
+
+struct group_failure {
+	char why[256]; /* "": none yet */
+	tstamp at;
+	uint32_t generation; /* which was coming, if there was one */
+};
+
 /* What is known of connections that processes accept themselves. */
 struct backlog {
 	struct timer timer; /* next look */
@@ -64,24 +98,15 @@ struct group {
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */
-	bool muted; /* drained: its listeners stay out of the loop */
-	bool stopped; /* its listeners are closed; see hold.c */
-	struct hold_start *starting; /* under way, while stopped; or NULL */
-	int start_error; /* of the latest start that failed */
-	struct {
-		bool set; /* by an operator: */
-		struct group_size now; /* the one in force, */
-		struct group_size of_file; /* and what the file said then */
-	} size;
+	struct hold hold;
+	struct group_resizing size;
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;
 	bool paused; /* its listeners are out of the loop */
 	struct workers workers; /* all of them; no template */
 	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
-	struct workers queued; /* to be started; not empty: in that queue */
-	unsigned nstarting; /* workers in the spawner lane, or being forked */
-	struct timer start_rest; /* set: workers queued are not needed yet */
+	struct starts starts;
 	struct templating *templating; /* owned; NULL: it has no template */
 	struct backlog backlog; /* see backlog.h */
 	struct keeper_app *keeper; /* a reference */
@@ -90,17 +115,9 @@ struct group {
 	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct restart_files *restart_files; /* NULL: no file restarts it */
-	uint64_t *slots; /* bitmap of the slots in use */
-	uint32_t slots_len; /* in words */
-	struct {
-		char why[256]; /* "" : none yet */
-		tstamp at;
-		uint32_t generation; /* which was coming, if there was one */
-	} failure; /* the latest */
-	struct {
-		char why[256]; /* its failure */
-		tstamp at;
-	} given_up; /* the latest rollout that was */
+	struct slots slots;
+	struct group_failure failure; /* the latest */
+	struct group_failure given_up; /* of the latest rollout that was */
 	tstamp reports_since; /* slow processes are counted from here, */
 	unsigned reports; /* for one second */
 	struct log_rate full_rate;

@@ -18,7 +18,7 @@
 void
 hold_drain(struct group *g, tstamp now)
 {
-	g->muted = true;
+	g->hold.muted = true;
 	listeners_pause(g);
 	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_DRAINED, now);
@@ -28,7 +28,7 @@ hold_drain(struct group *g, tstamp now)
 void
 hold_resume(struct group *g, tstamp now)
 {
-	g->muted = false;
+	g->hold.muted = false;
 	template_update(g, now);
 	pool_app_resume(&g->sup->pool, g->app, now);
 	listeners_resume(g);
@@ -53,12 +53,12 @@ struct hold_start {
 void
 hold_stop(struct group *g, tstamp now)
 {
-	if (g->starting != NULL)
-		g->starting->wanted = false;
-	if (g->stopped)
+	if (g->hold.starting != NULL)
+		g->hold.starting->wanted = false;
+	if (g->hold.stopped)
 		return;
-	g->muted = false;
-	g->stopped = true;
+	g->hold.muted = false;
+	g->hold.stopped = true;
 	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
 	template_update(g, now);
@@ -69,8 +69,8 @@ static void
 hold_start_end(struct hold_start *h, int error)
 {
 	if (h->group != NULL) {
-		h->group->starting = NULL;
-		h->group->start_error = error;
+		h->group->hold.starting = NULL;
+		h->group->hold.error = error;
 	}
 	openings_fini(&h->openings, &h->sup->looker);
 	config_unref(h->config);
@@ -108,7 +108,7 @@ hold_start_try(struct hold_start *h, tstamp now)
 		return;
 	}
 	if (error == 0) {
-		g->stopped = false;
+		g->hold.stopped = false;
 		accepting_begin_all(&opened, g);
 		hold_resume(g, now);
 	}
@@ -132,13 +132,13 @@ hold_start(struct group *g, tstamp now)
 {
 	struct hold_start *h;
 
-	if (g->starting != NULL) {
-		g->starting->wanted = true;
+	if (g->hold.starting != NULL) {
+		g->hold.starting->wanted = true;
 		return;
 	}
 	h = calloc(1, sizeof(*h));
 	if (h == NULL) {
-		g->start_error = ENOMEM;
+		g->hold.error = ENOMEM;
 		return;
 	}
 	h->job.work = hold_open_work;
@@ -148,15 +148,15 @@ hold_start(struct group *g, tstamp now)
 	h->config = config_ref(g->config);
 	h->wanted = true;
 	openings_init(&h->openings);
-	g->starting = h;
+	g->hold.starting = h;
 	hold_start_try(h, now);
 }
 
 void
 hold_forget(struct group *g)
 {
-	if (g->starting != NULL)
-		g->starting->group = NULL;
+	if (g->hold.starting != NULL)
+		g->hold.starting->group = NULL;
 }
 
 /* --- its size --------------------------------------------------------------

@@ -252,7 +252,7 @@ listeners_resume(struct group *g)
 {
 	struct app_listener *l;
 
-	if (!g->paused || g->muted)
+	if (!g->paused || g->hold.muted)
 		return;
 	g->paused = false;
 	TAILQ_FOREACH(l, &g->listeners, next)
@@ -518,7 +518,7 @@ accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
 static void
 listeners_report_drained(struct group *g, tstamp now)
 {
-	if ((!g->closing && !g->stopped) || g->drained ||
+	if ((!g->closing && !g->hold.stopped) || g->drained ||
 	    !TAILQ_EMPTY(&g->listeners))
 		return;
 	g->drained = true;

@@ -173,7 +173,7 @@ parking_look(const struct parked *k, unsigned events)
 static bool
 parking_is_leaving(const struct group *g)
 {
-	return g->closing || g->muted || g->stopped;
+	return g->closing || g->hold.muted || g->hold.stopped;
 }
 
 bool

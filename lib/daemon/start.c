@@ -536,7 +536,7 @@ static void
 start_over(struct worker *w, const char *why, bool no_room, tstamp now)
 {
 	w->sup->nstarting--;
-	w->group->nstarting--;
+	w->group->starts.n--;
 	if (why == NULL)
 		start_known(w, now);
 	else
@@ -559,7 +559,7 @@ start_alone(struct worker *w, tstamp now)
 		return;
 	}
 	s->nstarting++;
-	w->group->nstarting++;
+	w->group->starts.n++;
 }
 
 void
@@ -608,12 +608,12 @@ start_remove(struct worker *w)
 	struct group *g = w->group;
 
 	w->start.queued = false;
-	TAILQ_REMOVE(&g->queued, w, start.next);
+	TAILQ_REMOVE(&g->starts.queued, w, start.next);
 	TAILQ_REMOVE(&s->start_queue, g, start_next);
-	if (!TAILQ_EMPTY(&g->queued))
+	if (!TAILQ_EMPTY(&g->starts.queued))
 		TAILQ_INSERT_TAIL(&s->start_queue, g, start_next);
 	else
-		timer_set(&s->loop.timers, &g->start_rest, TSTAMP_NEVER);
+		timer_set(&s->loop.timers, &g->starts.rest, TSTAMP_NEVER);
 }
 
 void
@@ -637,11 +637,11 @@ start_next_group(struct supervisor *s)
 	if (s->nstarting >= START_MAX)
 		return NULL;
 	TAILQ_FOREACH(g, &s->start_queue, start_next) {
-		if (g->start_rest.at != TSTAMP_NEVER && !start_may_rest(g))
+		if (g->starts.rest.at != TSTAMP_NEVER && !start_may_rest(g))
 			timer_set(
-			    &s->loop.timers, &g->start_rest, TSTAMP_NEVER);
-		if (g->nstarting >= START_MAX_EACH ||
-		    g->start_rest.at != TSTAMP_NEVER || template_is_awaited(g))
+			    &s->loop.timers, &g->starts.rest, TSTAMP_NEVER);
+		if (g->starts.n >= START_MAX_EACH ||
+		    g->starts.rest.at != TSTAMP_NEVER || template_is_awaited(g))
 			continue;
 		if (app_demand(&s->pool.apps[g->app]) > 0)
 			return g;
@@ -660,7 +660,7 @@ start_queued(struct supervisor *s, tstamp now)
 	bool any = false;
 
 	for (; (g = start_next_group(s)) != NULL; any = true) {
-		w = TAILQ_FIRST(&g->queued);
+		w = TAILQ_FIRST(&g->starts.queued);
 		/* A reload may have broken the app meanwhile. */
 		if (g->conf->broken != NULL) {
 			start_call_off(w, now);
@@ -698,13 +698,13 @@ start_process(struct supervisor *s, const struct action *a, tstamp now)
 		start_failed(s, a->process, true, strerror(errno), now);
 		return;
 	}
-	if (TAILQ_EMPTY(&g->queued)) {
+	if (TAILQ_EMPTY(&g->starts.queued)) {
 		TAILQ_INSERT_TAIL(&s->start_queue, g, start_next);
 		if (start_may_rest(g))
 			timer_set(
-			    &s->loop.timers, &g->start_rest, now + START_REST);
+			    &s->loop.timers, &g->starts.rest, now + START_REST);
 	}
-	TAILQ_INSERT_TAIL(&g->queued, w, start.next);
+	TAILQ_INSERT_TAIL(&g->starts.queued, w, start.next);
 	w->start.queued = true;
 	pool_start_queued(&s->pool, w->process, now);
 	/* The new process takes one off the demand of the backlog. */
@@ -723,5 +723,5 @@ start_rested(struct timer *t, tstamp now)
 void
 start_init(struct group *g)
 {
-	timer_init(&g->start_rest, start_rested);
+	timer_init(&g->starts.rest, start_rested);
 }

@@ -111,7 +111,7 @@ fork_settle(struct fork *f, bool given_up)
 	/* Each packet would cost more. */
 	(void)fdpass_note_senders(f->io.fd, false);
 	if (w->template == NULL)
-		w->group->nstarting--;
+		w->group->starts.n--;
 	w->start.fork = NULL;
 	f->w = NULL;
 	f->given_up = given_up;
@@ -359,7 +359,7 @@ fork_begin(struct worker *w, struct worker *by)
 	}
 	by->pickup.sent += (uint64_t)sent;
 	if (w->template == NULL)
-		g->nstarting++;
+		g->starts.n++;
 	w->start.fork = f;
 	TAILQ_INSERT_TAIL(&s->templates.forks, f, next);
 	return true;
@@ -837,7 +837,8 @@ template_update(struct group *g, tstamp now)
 
 	if (of == NULL)
 		return;
-	if (g->closing || g->muted || g->stopped || g->conf->broken != NULL) {
+	if (g->closing || g->hold.muted || g->hold.stopped ||
+	    g->conf->broken != NULL) {
 		template_end(g, now);
 		return;
 	}

@@ -64,19 +64,19 @@ worker_take_slot(struct group *g)
 	uint32_t word = 0, bit = 0;
 	uint64_t *slots;
 
-	while (word < g->slots_len && g->slots[word] == UINT64_MAX)
+	while (word < g->slots.len && g->slots.used[word] == UINT64_MAX)
 		word++;
-	if (word == g->slots_len) {
-		slots = reallocarray(g->slots, word + 1, sizeof(*slots));
+	if (word == g->slots.len) {
+		slots = reallocarray(g->slots.used, word + 1, sizeof(*slots));
 		if (slots == NULL)
 			return UINT32_MAX;
 		slots[word] = 0;
-		g->slots = slots;
-		g->slots_len++;
+		g->slots.used = slots;
+		g->slots.len++;
 	}
-	while (g->slots[word] & UINT64_C(1) << bit)
+	while (g->slots.used[word] & UINT64_C(1) << bit)
 		bit++;
-	g->slots[word] |= UINT64_C(1) << bit;
+	g->slots.used[word] |= UINT64_C(1) << bit;
 	return 64 * word + bit;
 }
 
@@ -138,8 +138,9 @@ worker_free(struct worker *w)
 	if (w->memory_fd != -1)
 		close(w->memory_fd);
 	if (w->process != WORKER_TEMPLATE) {
-		assert(g->slots[w->slot / 64] & UINT64_C(1) << w->slot % 64);
-		g->slots[w->slot / 64] &= ~(UINT64_C(1) << w->slot % 64);
+		assert(
+		    g->slots.used[w->slot / 64] & UINT64_C(1) << w->slot % 64);
+		g->slots.used[w->slot / 64] &= ~(UINT64_C(1) << w->slot % 64);
 		s->workers[w->process] = NULL;
 		TAILQ_REMOVE(&g->workers, w, next);
 	}

@@ -44,7 +44,7 @@ name(pid_t pid)
 
 	CHECK(fork_answered(by->w, text, (size_t)len, fixture.now));
 	CHECK(sup.workers[0] == NULL);
-	CHECK_EQ(0, fixture.group->nstarting);
+	CHECK_EQ(0, fixture.group->starts.n);
 }
 
 static void
