@@ -15,7 +15,6 @@
 #include "conf/conf.h"
 #include "control/control.h"
 #include "daemon/state.h"
-#include "daemon/tell.h"
 #include "sys/address.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"

@@ -10,7 +10,7 @@
 #include "daemon/counter.h"
 #include "daemon/listeners.h"
 #include "daemon/state.h"
-#include "daemon/tell.h"
+#include "daemon/worker.h"
 #include "sys/sockets.h"
 
 /* Bytes of a command that are told; who has given it stands behind them. */

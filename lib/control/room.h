@@ -22,7 +22,6 @@
 #include "core/window.h"
 #include "daemon/counter.h"
 #include "daemon/state.h"
-#include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/commands.h"
 #include "sys/emit.h"

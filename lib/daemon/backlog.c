@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "daemon/listeners.h"
-#include "daemon/tell.h"
+#include "daemon/worker.h"
 #include "sys/address.h"
 #include "sys/procinfo.h"
 #include "sys/sockets.h"

@@ -10,7 +10,7 @@
 #include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/tell.h"
+#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"

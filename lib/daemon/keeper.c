@@ -19,7 +19,7 @@
 
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/tell.h"
+#include "daemon/state.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"

@@ -15,7 +15,7 @@
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/tell.h"
+#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/log.h"
 #include "sys/loop.h"

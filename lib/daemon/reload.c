@@ -15,7 +15,7 @@
 #include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/state.h"
-#include "daemon/tell.h"
+#include "daemon/worker.h"
 #include "sys/acceptor.h"
 #include "sys/log.h"
 #include "sys/manager.h"

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "daemon/restart_files.h"
-#include "daemon/tell.h"
+#include "daemon/worker.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 

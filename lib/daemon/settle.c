@@ -31,7 +31,6 @@
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
 #include "daemon/state.h"
-#include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/log.h"
 #include "sys/loop.h"

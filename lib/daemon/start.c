@@ -19,7 +19,7 @@
 #include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/listeners.h"
-#include "daemon/tell.h"
+#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/log.h"

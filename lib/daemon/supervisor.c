@@ -18,7 +18,6 @@
 #include "daemon/listeners.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"
-#include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/tell.h"
+#include "daemon/worker.h"
 
 /* --- events ------------------------------------------------------------- */
 

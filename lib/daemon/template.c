@@ -22,7 +22,7 @@
 
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/tell.h"
+#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "daemon/tell.h"
+#include "daemon/worker.h"
 
 #include "check.h"
 
