@@ -57,9 +57,8 @@ group_log_backoff(const struct group *g, tstamp now)
 		    tspan_to_seconds(app->backoff.until - now));
 }
 
-/* A hint at a program that may be the wrong one; NULL: it is not. */
-static const char *
-group_doubt(const struct group *g)
+const char *
+group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 {
 	static const char *const expected[] = {
 		[CONF_HANDOFF_NATIVE] = "to speak apppool-worker(7)",
@@ -67,29 +66,22 @@ group_doubt(const struct group *g)
 	};
 	const struct app *app = &g->sup->pool.apps[g->app];
 	const uint64_t *exits = app->figures.exits;
+	const char *why = g->failure.why;
 
+	if (g->failure.generation < app->proven)
+		why = "";
+	if (why[0] == '\0' && app_has_failed(app))
+		why = "it does not start";
+	/* A hint at a program that may be the wrong one. */
 	if (!app_has_failed(app) || app_is_announced(app) ||
 	    g->conf->broken != NULL || exits[END_SPAWN] != 0 ||
 	    exits[END_FAIL] != 0 || g->conf->handoff > CONF_HANDOFF_ACCEPT)
-		return NULL;
-	return expected[g->conf->handoff];
-}
-
-const char *
-group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
-{
-	const char *why = g->failure.why, *expected = group_doubt(g);
-
-	if (g->failure.generation < g->sup->pool.apps[g->app].proven)
-		why = "";
-	if (why[0] == '\0' && app_has_failed(&g->sup->pool.apps[g->app]))
-		why = "it does not start";
-	if (expected == NULL)
 		(void)snprintf(buf, GROUP_FAILURE_MAX, "%s", why);
 	else
 		(void)snprintf(buf, GROUP_FAILURE_MAX,
 		    "%s; handoff = %s expects the program %s", why,
-		    conf_handoff_name(g->conf->handoff), expected);
+		    conf_handoff_name(g->conf->handoff),
+		    expected[g->conf->handoff]);
 	return buf;
 }
 
@@ -189,22 +181,6 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	template_configure(g, now);
 	apps_set_title(s);
 	return g;
-}
-
-/* Gives the group the options of its app in the new configuration. */
-static void
-apps_configure(struct group *g, const struct conf_app *conf, tstamp now)
-{
-	struct config *old = g->config;
-	const struct conf_app *former = g->conf;
-
-	g->config = config_ref(g->sup->config);
-	g->conf = conf;
-	limiter_configure(g, now);
-	sampling_begin(g, now);
-	restart_files_configure(g, former, now);
-	template_configure(g, now);
-	config_unref(old);
 }
 
 /* --- whose listener ------------------------------------------------------- */
@@ -556,14 +532,22 @@ apps_change_one(struct group *g, const struct conf_app *app,
     struct app_listeners *opened, FILE *answer, tstamp now)
 {
 	struct pool *p = &g->sup->pool;
-	unsigned changes = conf_app_changes(g->conf, app);
-	bool replace = apps_replaces(g->conf, app, opened), back = g->closing;
+	struct config *old = g->config;
+	const struct conf_app *former = g->conf;
+	unsigned changes = conf_app_changes(former, app);
+	bool replace = apps_replaces(former, app, opened), back = g->closing;
 	struct app_options o;
 
 	if (back)
 		g->closing = g->drained = g->hold.muted = g->hold.stopped =
 		    g->size.set = false;
-	apps_configure(g, app, now);
+	g->config = config_ref(g->sup->config);
+	g->conf = app;
+	limiter_configure(g, now);
+	sampling_begin(g, now);
+	restart_files_configure(g, former, now);
+	template_configure(g, now);
+	config_unref(old);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
 	if (!g->hold.stopped)
@@ -628,17 +612,6 @@ apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 	}
 }
 
-/* The group that goes on as this app, which one that leaves may, or NULL. */
-static struct group *
-apps_same(const struct supervisor *s, const struct conf_app *app)
-{
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL && s->pool.apps[n].phase < APP_OVER &&
-		    apps_remains(s->groups[n], app))
-			return s->groups[n];
-	return NULL;
-}
-
 void
 apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
     tstamp now)
@@ -648,8 +621,13 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		struct group *former = group_find(s, app->name);
-		struct group *g = apps_same(s, app);
+		struct group *g = NULL;
 
+		for (uint32_t n = 0; g == NULL && n < s->pool.napps; n++)
+			if (s->groups[n] != NULL &&
+			    s->pool.apps[n].phase < APP_OVER &&
+			    apps_remains(s->groups[n], app))
+				g = s->groups[n];
 		if (g != NULL)
 			apps_change_one(g, app, &prepared[i], answer, now);
 		else
