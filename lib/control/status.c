@@ -135,7 +135,12 @@ take_template(
 
 	a->has |= HAS_TEMPLATE;
 	to->id = to->from = STATUS_NO_STRING;
-	to->state = template_state_name(of);
+	if (of->current != NULL)
+		to->state = "ready";
+	else if (of->coming != NULL)
+		to->state = "starting";
+	else
+		to->state = of->failed ? "failed" : "none";
 	to->ready = strcmp(to->state, "ready") == 0;
 	to->failure = keep_reason(st, of->failure);
 	to->forked = of->forked;

@@ -153,18 +153,6 @@ fork_signal(const struct fork *f, int sig)
 		(void)child_signal_group(f->named, sig);
 }
 
-/* It has this number, and its packets can be read. */
-static void
-fork_known(struct fork *f, pid_t pid, tstamp now)
-{
-	struct worker *w = fork_settle(f, false);
-
-	worker_started(w, pid);
-	if (w->template == NULL)
-		start_known(w, now);
-	w->channel.ready(&w->channel, EPOLLIN, now);
-}
-
 /* It has ended, unheard, and is reaped. */
 static void
 fork_died(struct fork *f, const struct reap_death *death, tstamp now)
@@ -220,6 +208,7 @@ fork_judge(struct fork *f, tstamp now)
 	struct loop *loop = &f->sup->loop;
 	struct fdpass_sender who = { 0 };
 	ssize_t n = fdpass_next_sender(f->io.fd, &who);
+	struct worker *w;
 
 	if (n == -1 && fdpass_is_later(errno))
 		return;
@@ -229,10 +218,16 @@ fork_judge(struct fork *f, tstamp now)
 		fork_refuse(
 		    f, who.pid, "of another user speaks for a worker", now);
 	} else if (reap_is_child(who.pid)) {
-		if (fork_is_another(f, who.pid))
+		if (fork_is_another(f, who.pid)) {
 			fork_refuse(f, who.pid, "speaks for another one", now);
-		else
-			fork_known(f, who.pid, now);
+			return;
+		}
+		/* It has this number, and its packets can be read. */
+		w = fork_settle(f, false);
+		worker_started(w, who.pid);
+		if (w->template == NULL)
+			start_known(w, now);
+		w->channel.ready(&w->channel, EPOLLIN, now);
 	} else if (f->named != 0 && now - f->named_at >= FORK_ORPHAN_TIME) {
 		fork_refuse(f, who.pid, "speaks and is no child of ours", now);
 	} else {
@@ -879,30 +874,23 @@ template_go_on(struct timer *timer, tstamp now)
 	    TIMER_OWNER(timer, struct templating, timer)->group, now);
 }
 
-static void
-template_forget(struct group *g, tstamp now)
-{
-	struct template *t;
-
-	if (g->templating == NULL)
-		return;
-	template_end(g, now);
-	TAILQ_FOREACH(t, &g->sup->templates.all, next)
-		if (t->w->group == g)
-			t->w->group = NULL;
-	timer_set(&g->sup->loop.timers, &g->templating->refork, TSTAMP_NEVER);
-	free(g->templating);
-	g->templating = NULL;
-}
-
 void
 template_configure(struct group *g, tstamp now)
 {
 	struct timers *timers = &g->sup->loop.timers;
 	struct templating *of = g->templating;
+	struct template *t;
 
 	if (!g->conf->template || g->closing) {
-		template_forget(g, now);
+		if (of == NULL)
+			return;
+		template_end(g, now);
+		TAILQ_FOREACH(t, &g->sup->templates.all, next)
+			if (t->w->group == g)
+				t->w->group = NULL;
+		timer_set(timers, &of->refork, TSTAMP_NEVER);
+		free(of);
+		g->templating = NULL;
 		return;
 	}
 	if (of == NULL) {
@@ -923,16 +911,6 @@ template_configure(struct group *g, tstamp now)
 	timer_set(timers, &of->refork,
 	    g->conf->refork_after > 0 ? now + TEMPLATE_REFORK_PAUSE
 				      : TSTAMP_NEVER);
-}
-
-const char *
-template_state_name(const struct templating *of)
-{
-	if (of->current != NULL)
-		return "ready";
-	if (of->coming != NULL)
-		return "starting";
-	return of->failed ? "failed" : "none";
 }
 
 /* --- all of the daemon ------------------------------------------------- */

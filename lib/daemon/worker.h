@@ -328,9 +328,6 @@ void template_end(struct group *g, tstamp now);
 /* Whether processes that are to be started wait for it. */
 bool template_is_awaited(const struct group *g);
 
-/* "starting", "ready", "failed" or "none". */
-const char *template_state_name(const struct templating *of);
-
 /*
  * Has the template of the app fork the worker, which has its channel and no
  * output yet; then start_known() or start_unforked() is called, or it is
