@@ -404,18 +404,6 @@ channel_tell_left_out(struct worker *w)
 	w->pace.texts = 0;
 }
 
-/* Counts a message about no connection; whether it may be sent. */
-static bool
-channel_count_extra(struct worker *w, tstamp now)
-{
-	if (now - w->pace.since >= TSPAN_SECONDS(1)) {
-		channel_tell_left_out(w);
-		w->pace.extra = 0;
-		w->pace.since = now;
-	}
-	return ++w->pace.extra <= CHANNEL_EXTRA;
-}
-
 /*
  * Returns whether it is worth reading on. Another message often follows one
  * that is about no connection, which a process may send as often as
@@ -448,7 +436,12 @@ channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 		said.text = space + 1;
 		said.len = len - word - 1;
 	}
-	if (verb >= VERB_RETIRE && !channel_count_extra(w, now)) {
+	if (verb >= VERB_RETIRE && now - w->pace.since >= TSPAN_SECONDS(1)) {
+		channel_tell_left_out(w);
+		w->pace.extra = 0;
+		w->pace.since = now;
+	}
+	if (verb >= VERB_RETIRE && ++w->pace.extra > CHANNEL_EXTRA) {
 		channel_misbehaved(
 		    w, now, "over %d messages in a second", CHANNEL_EXTRA);
 		return false;

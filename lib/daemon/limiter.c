@@ -583,34 +583,12 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 
 /* --- the limiter ---------------------------------------------------------- */
 
-/*
- * The servers, or the key, are others. Requests that are not answered are asked
- * anew, at the next turn of the loop: the counter of this daemon may be
- * changing now, too. Locks that are held are given back where they are from.
- */
-static void
-limiter_move(struct limiter *l, bool servers)
-{
-	struct lock *k;
-
-	while (servers && (k = TAILQ_FIRST(&l->idle)) != NULL)
-		lock_free(k);
-	TAILQ_FOREACH(k, &l->locks, next) {
-		if (servers)
-			k->server = SERVER_OLD;
-		if (k->state != LOCK_CONNECTING && k->state != LOCK_ASKING)
-			continue;
-		lock_disconnect(k);
-		k->state = LOCK_CONNECTING;
-		lock_expect(k, loop_now(l->loop));
-	}
-}
-
 void
 limiter_configure(struct group *g, tstamp now)
 {
 	const struct conf_limit *limit = &g->conf->limit;
 	struct limiter *l = g->limiter;
+	struct lock *k;
 	bool servers, key;
 
 	/* A limiter without a limit stays: it may have locks to give back. */
@@ -629,8 +607,23 @@ limiter_configure(struct group *g, tstamp now)
 	}
 	servers = limiter_set_servers(l, limit);
 	key = strcmp(l->key, limit->key) != 0;
-	if (servers || key)
-		limiter_move(l, servers);
+	/*
+	 * Requests that are not answered are asked anew, at the next turn of
+	 * the loop: the counter of this daemon may be changing now, too. Locks
+	 * that are held are given back where they are from.
+	 */
+	while (servers && (k = TAILQ_FIRST(&l->idle)) != NULL)
+		lock_free(k);
+	TAILQ_FOREACH(k, &l->locks, next) {
+		if (servers)
+			k->server = SERVER_OLD;
+		if ((!servers && !key) ||
+		    (k->state != LOCK_CONNECTING && k->state != LOCK_ASKING))
+			continue;
+		lock_disconnect(k);
+		k->state = LOCK_CONNECTING;
+		lock_expect(k, loop_now(l->loop));
+	}
 	(void)snprintf(l->key, sizeof(l->key), "%s", limit->key);
 	l->timeout = limit->timeout;
 	/* The original knows whole seconds only. */
