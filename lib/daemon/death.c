@@ -115,26 +115,6 @@ death_explain(
 	return true;
 }
 
-/*
- * Whether the kernel may have killed the process for want of memory: it has
- * killed one since the last look, or that look was just now.
- */
-static bool
-death_was_starved(const struct worker *w, tstamp now)
-{
-	struct reaping *r = &w->sup->reaping;
-	unsigned long kills;
-
-	if (w->leaving.death.signal != SIGKILL ||
-	    w->sup->pool.processes[w->process].asked ||
-	    procinfo_oom_kills(&kills) == -1)
-		return false;
-	if (kills != r->oom_kills)
-		r->starved_until = now + OOM_BURST;
-	r->oom_kills = kills;
-	return now < r->starved_until;
-}
-
 /* Warns if the end was not asked for, or took a session with it. */
 static void
 death_tell(struct worker *w, tstamp now)
@@ -189,7 +169,21 @@ static void death_go_on(struct worker *w, tstamp now);
 static bool
 leaving_hear(struct worker *w, tstamp now)
 {
-	w->leaving.starved = death_was_starved(w, now);
+	struct reaping *r = &w->sup->reaping;
+	unsigned long kills;
+
+	/*
+	 * The kernel may have killed the process for want of memory: it has
+	 * killed one since the last look, or that look was just now.
+	 */
+	if (w->leaving.death.signal == SIGKILL &&
+	    !w->sup->pool.processes[w->process].asked &&
+	    procinfo_oom_kills(&kills) == 0) {
+		if (kills != r->oom_kills)
+			r->starved_until = now + OOM_BURST;
+		r->oom_kills = kills;
+		w->leaving.starved = now < r->starved_until;
+	}
 	channel_read_rest(w, now);
 	return true;
 }

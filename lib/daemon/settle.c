@@ -36,20 +36,6 @@
 #include "sys/loop.h"
 #include "sys/uncancelled.h"
 
-/* Closes our copy of a connection that its process may have closed before. */
-static void
-settle_close_copy(struct group *g, struct accepted *c)
-{
-	parking_forget(g->sup, c);
-	if (c->tcp) {
-		keeper_close_conn(g, c->fd, true, false);
-	} else {
-		turn_call("close");
-		(void)uncancelled_close(c->fd);
-	}
-	c->fd = -1;
-}
-
 static void
 settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
 {
@@ -57,8 +43,17 @@ settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (channel_hand(w, a->conn, now) == 0) {
-		if (!w->parks)
-			settle_close_copy(w->group, c);
+		/* The process may have closed its own before our copy. */
+		if (!w->parks) {
+			parking_forget(s, c);
+			if (c->tcp) {
+				keeper_close_conn(w->group, c->fd, true, false);
+			} else {
+				turn_call("close");
+				(void)uncancelled_close(c->fd);
+			}
+			c->fd = -1;
+		}
 		c->handed = true;
 		return;
 	}

@@ -367,19 +367,6 @@ supervisor_run(struct supervisor *s)
 
 /* --- beginning and end -------------------------------------------------- */
 
-static int
-supervisor_start_lanes(struct supervisor *s)
-{
-	if (lane_start(&s->spawner, &s->loop, "spawner",
-		"starting a process takes long (a dead file server?): "
-		"another thread helps") == -1 ||
-	    lane_start(&s->closer, &s->loop, "closer", NULL) == -1)
-		return -1;
-	return lane_start(&s->looker, &s->loop, "looker",
-	    "looking at a file takes long (a dead file server?): "
-	    "another thread helps");
-}
-
 /* Returns false if a job is stuck, which may still use what it was given. */
 static bool
 supervisor_stop_lanes(struct supervisor *s)
@@ -391,9 +378,16 @@ supervisor_stop_lanes(struct supervisor *s)
 	    lane_stop(&s->looker, until) == 0;
 }
 
-static void
-supervisor_init_state(struct supervisor *s, struct config *config)
+int
+supervisor_init(struct supervisor *s, struct config *config)
 {
+	const char *slow_start =
+	    "starting a process takes long (a dead file server?): "
+	    "another thread helps";
+	const char *slow_look =
+	    "looking at a file takes long (a dead file server?): "
+	    "another thread helps";
+
 	memset(s, 0, sizeof(*s));
 	s->config = config;
 	TAILQ_INIT(&s->start_queue);
@@ -408,12 +402,6 @@ supervisor_init_state(struct supervisor *s, struct config *config)
 	sampling_init(s);
 	timer_init(&s->told.timer, supervisor_wake);
 	timer_init(&s->told.alive, supervisor_say_alive);
-}
-
-int
-supervisor_init(struct supervisor *s, struct config *config)
-{
-	supervisor_init_state(s, config);
 	if (descriptors_raise_limit(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
 	if (procinfo_init() == -1)
@@ -427,7 +415,9 @@ supervisor_init(struct supervisor *s, struct config *config)
 	    loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 ||
 	    supervisor_take_signals(s) == -1 ||
-	    supervisor_start_lanes(s) == -1 ||
+	    lane_start(&s->spawner, &s->loop, "spawner", slow_start) == -1 ||
+	    lane_start(&s->closer, &s->loop, "closer", NULL) == -1 ||
+	    lane_start(&s->looker, &s->loop, "looker", slow_look) == -1 ||
 	    refusals_init(&s->refusals, &s->loop, waiters_refused) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
