@@ -99,6 +99,44 @@ fixture_wait(
 	return epoll_wait(epfd, events, n, 10);
 }
 
+/* Ends what was begun and has not been ended. */
+static inline void
+fixture_end(void)
+{
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+
+	if (sup.groups == NULL)
+		return;
+	for (uint32_t n = 0; n < FIXTURE_MAX; n++) {
+		struct worker *w = sup.workers[n];
+
+		if (w == NULL)
+			continue;
+		if (w->pid != 0 && w->pid != getpid()) {
+			kill(w->pid, SIGKILL);
+			(void)waitpid(w->pid, NULL, 0);
+		}
+		worker_free(w);
+	}
+	CHECK_EQ(0, lane_stop(&sup.looker, limit));
+	CHECK_EQ(0, lane_stop(&sup.closer, limit));
+	for (uint32_t c = 0; c < sup.pool.nconns; c++)
+		if (sup.accepted[c].fd > 0)
+			close(sup.accepted[c].fd);
+	backlog_fini(fixture.group);
+	/* What a keeper would close is closed here. */
+	keeper_hear_out(&sup, fixture.now);
+	group_free(fixture.group);
+	keeper_fini(&sup);
+	free(sup.groups);
+	sup.groups = NULL;
+	free(sup.workers);
+	free(sup.accepted);
+	free(sup.pool_memory);
+	loop_fini(&sup.loop);
+	(void)unlink(fixture.log);
+}
+
 /* Begins, with fixture.web as the app is to be. */
 static inline void
 fixture_begin(void)
@@ -112,6 +150,7 @@ fixture_begin(void)
 		.path = fixture.log,
 		.level = LOG_LEVEL_DEBUG };
 
+	fixture_end();
 	memset(&sup, 0, sizeof(sup));
 	fixture.now = TSPAN_SECONDS(1000);
 	(void)snprintf(fixture.log, sizeof(fixture.log), "/tmp/fixture.%ld",
@@ -142,40 +181,6 @@ fixture_begin(void)
 	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
 	start_init(fixture.group);
 	backlog_init(fixture.group);
-}
-
-static inline void
-fixture_end(void)
-{
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
-
-	for (uint32_t n = 0; n < FIXTURE_MAX; n++) {
-		struct worker *w = sup.workers[n];
-
-		if (w == NULL)
-			continue;
-		if (w->pid != 0 && w->pid != getpid()) {
-			kill(w->pid, SIGKILL);
-			(void)waitpid(w->pid, NULL, 0);
-		}
-		worker_free(w);
-	}
-	CHECK_EQ(0, lane_stop(&sup.looker, limit));
-	CHECK_EQ(0, lane_stop(&sup.closer, limit));
-	for (uint32_t c = 0; c < sup.pool.nconns; c++)
-		if (sup.accepted[c].fd > 0)
-			close(sup.accepted[c].fd);
-	backlog_fini(fixture.group);
-	/* What a keeper would close is closed here. */
-	keeper_hear_out(&sup, fixture.now);
-	group_free(fixture.group);
-	keeper_fini(&sup);
-	free(sup.groups);
-	free(sup.workers);
-	free(sup.accepted);
-	free(sup.pool_memory);
-	loop_fini(&sup.loop);
-	(void)unlink(fixture.log);
 }
 
 /* A ready worker: a process that does this; NULL: the test itself. */

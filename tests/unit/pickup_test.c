@@ -172,7 +172,6 @@ a_process_is_late_from_the_hand_over_until_it_receives(void)
 	/* A busy process may leave a STOP unread. */
 	channel_stop(w);
 	later_is_late_since(w, TSTAMP_NEVER);
-	fixture_end();
 }
 
 static void
@@ -194,7 +193,6 @@ a_prefetched_connection_counts_from_its_turn(void)
 	/* A STOP behind a prefetched connection may lie there, too. */
 	channel_stop(sup.workers[1]);
 	later_is_late_since(sup.workers[1], TSTAMP_NEVER);
-	fixture_end();
 }
 
 static void
@@ -213,7 +211,6 @@ a_process_that_receives_neither_connection_is_late(void)
 	later_is_late_since(w, given);
 	CHECK(receive(w) > 0);
 	later_is_late_since(w, TSTAMP_NEVER);
-	fixture_end();
 }
 
 /* Time passes, look by look, until the process is killed; or for so long. */
@@ -267,7 +264,6 @@ a_late_process_is_killed_within_a_tenth_of_the_limit(void)
 		CHECK_EQ(STEP_KILL, sup.pool.processes[0].step);
 		CHECK(fixture.now - given >= limit);
 		CHECK(fixture.now - given <= limit + limit / 10);
-		fixture_end();
 	}
 }
 
@@ -280,7 +276,6 @@ what_was_received_is_looked_at_no_more(void)
 	CHECK(receive(w) > 0);
 	pass_until_killed(w, TSPAN_MSECONDS(300));
 	CHECK_EQ(TSTAMP_NEVER, w->pickup.timer.at);
-	fixture_end();
 }
 
 /* Among thousands of late processes each look at one would look at all. */
@@ -297,7 +292,6 @@ a_look_at_a_process_looks_at_no_other(void)
 	sup.workers = all;
 	CHECK_EQ(STEP_KILL, sup.pool.processes[0].step);
 	CHECK_EQ(given + TSPAN_SECONDS(2), fixture.now);
-	fixture_end();
 }
 
 /* --- taking back -------------------------------------------------------- */
@@ -323,7 +317,6 @@ a_connection_comes_back_with_its_socket(void)
 	CHECK_EQ(0, sup.pool.conns[conn].process);
 	CHECK(receive(sup.workers[0]) > 0);
 	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
-	fixture_end();
 }
 
 static void
@@ -342,7 +335,6 @@ a_connection_stays_that_was_received_or_that_the_process_keeps(void)
 		CHECK(!keeps || receive(from) > 0);
 		CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
 		CHECK_EQ(2, sup.pool.processes[from->process].conns.count);
-		fixture_end();
 	}
 }
 
@@ -360,7 +352,6 @@ a_stop_taken_back_is_sent_again(void)
 	channel_take(&sup, &met[0], fixture.now);
 	CHECK_EQ((intmax_t)sent, (intmax_t)from->pickup.sent);
 	CHECK_EQ(4, (intmax_t)receive(from));
-	fixture_end();
 }
 
 /* A worker is asked for a template while it is between two sessions. */
@@ -391,7 +382,6 @@ a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back(void)
 	for (size_t i = 0; i < got.nfds; i++)
 		close(got.fds[i]);
 	CHECK_EQ(0, receive(from));
-	fixture_end();
 }
 
 /* Received without a number for its socket, it would be lost. */
@@ -415,13 +405,13 @@ without_a_free_descriptor_a_connection_stays(void)
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);
 	pool_check(&sup.pool);
-	fixture_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.end = fixture_end;
 	RUN(a_process_is_late_from_the_hand_over_until_it_receives);
 	RUN(a_prefetched_connection_counts_from_its_turn);
 	RUN(a_process_that_receives_neither_connection_is_late);

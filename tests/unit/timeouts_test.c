@@ -135,7 +135,6 @@ the_log_says_how_old_a_slow_session_is_and_where_it_hangs(void)
 	slow(0);
 	fixture_collect();
 	CHECK_EQ(2, times("is slow"));
-	fixture_end();
 }
 
 static void
@@ -152,7 +151,6 @@ ten_reports_in_a_second_are_made(void)
 	slow(10);
 	fixture_collect();
 	CHECK_EQ(11, times("is slow"));
-	fixture_end();
 }
 
 /* The same one, if it was under way for a slow session. */
@@ -173,7 +171,6 @@ sigterm_is_sent_after_the_report(void)
 		CHECK_EQ(0, times("is slow"));
 		CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
 		CHECK(lives(sup.workers[1]));
-		fixture_end();
 	}
 }
 
@@ -190,7 +187,6 @@ sigterm_waits_a_second_for_the_report(void)
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
 	release_lane();
-	fixture_end();
 }
 
 static void
@@ -202,7 +198,6 @@ without_a_report_sigterm_is_sent_at_once(void)
 	timeouts_terminate(sup.workers[11], fixture.now);
 	CHECK(fixture_said(" is terminated: its request is 0.0 s old\n"));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[11]));
-	fixture_end();
 }
 
 static void
@@ -235,13 +230,13 @@ a_number_that_was_reaped_gets_no_signal(void)
 	CHECK(strstr(worker_name(w, name, sizeof(name)), number) != NULL);
 	kill(death.pid, SIGKILL);
 	(void)waitpid(death.pid, NULL, 0);
-	fixture_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.end = fixture_end;
 	RUN(the_log_says_how_old_a_slow_session_is_and_where_it_hangs);
 	RUN(ten_reports_in_a_second_are_made);
 	RUN(sigterm_is_sent_after_the_report);
