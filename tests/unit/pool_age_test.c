@@ -29,13 +29,10 @@ a_session_over_request_timeout_has_its_process_ended(void)
 {
 	rig_running(timeout_options(), 1);
 	rig_arrive();
-	rig_at(29999);
-	CHECK_STR("hand 0>0", rig_did());
-	rig_at(30000);
-	CHECK_STR("term 0, spawn 1", rig_did());
+	AFTER(rig_at(29999), "hand 0>0");
+	AFTER(rig_at(30000), "term 0, spawn 1");
 	CHECK_EQ(END_REQUEST_TIMEOUT, rig_process(0)->end);
-	rig_at(35000);
-	CHECK_STR("kill 0", rig_did());
+	AFTER(rig_at(35000), "kill 0");
 }
 
 static void
@@ -45,8 +42,7 @@ a_session_of_a_blind_process_is_never_too_old(void)
 	rig_arrive();
 	rig_at(20000);
 	pool_blind(&rig.pool, 0, rig.now);
-	rig_at(90000);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_at(90000), "hand 0>0");
 	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
 }
 
@@ -76,10 +72,7 @@ a_prefetched_session_ages_from_its_turn_on(void)
 	(void)rig_did();
 	rig_at(20000);
 	(void)rig_done(0);
-	rig_at(49999);
-	CHECK_STR("", rig_did());
-	rig_at(50000);
-	CHECK_STR("term 0, spawn 1", rig_did());
+	NOT_BEFORE(50000, "term 0, spawn 1");
 }
 
 static void
@@ -95,10 +88,7 @@ of_several_sessions_the_oldest_counts(void)
 	(void)rig_did();
 	rig_at(25000);
 	(void)rig_done_of(0, 0);
-	rig_at(49999);
-	CHECK_STR("", rig_did());
-	rig_at(50000);
-	CHECK_STR("term 0, spawn 1", rig_did());
+	NOT_BEFORE(50000, "term 0, spawn 1");
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
@@ -110,8 +100,7 @@ a_retiring_process_has_its_request_timeout_too(void)
 	rig_arrive();
 	pool_retire(&rig.pool, 0, rig.now);
 	(void)rig_did();
-	rig_at(30000);
-	CHECK_STR("term 0", rig_did());
+	AFTER(rig_at(30000), "term 0");
 }
 
 static void
@@ -133,14 +122,11 @@ a_slow_session_is_reported_once(void)
 	o.slow_timeout = TSPAN_SECONDS(5);
 	rig_running(o, 1);
 	rig_arrive();
-	rig_at(4999);
-	CHECK_STR("hand 0>0", rig_did());
-	rig_at(60000);
-	CHECK_STR("slow 0", rig_did());
+	AFTER(rig_at(4999), "hand 0>0");
+	AFTER(rig_at(60000), "slow 0");
 	(void)rig_done(0);
 	rig_arrive();
-	rig_at(65000);
-	CHECK_STR("hand 0>0, slow 0", rig_did());
+	AFTER(rig_at(65000), "hand 0>0, slow 0");
 }
 
 /* --- max_lifetime, max_memory ------------------------------------------- */
@@ -158,10 +144,8 @@ static void
 at_max_lifetime_the_replacement_is_ready_first(void)
 {
 	rig_running(lifetime_options(), 1);
-	rig_at(66000);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_at(66000), "spawn 1");
+	AFTER(rig_ready(1), "stop 0");
 	CHECK_EQ(END_LIFETIME, rig_process(0)->end);
 }
 
@@ -171,13 +155,10 @@ a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
 	rig_running(lifetime_options(), 1);
 	rig_at(59000);
 	rig_arrive();
-	rig_at(66000);
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_at(66000), "hand 0>0, spawn 1");
 	(void)rig_done(0);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(rig_ready(1), "stop 0");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
@@ -185,8 +166,7 @@ static void
 an_idle_process_above_the_minimum_is_not_replaced(void)
 {
 	rig_running(lifetime_options(), 2);
-	rig_at(66000);
-	CHECK_STR("stop 0, spawn 2", rig_did());
+	AFTER(rig_at(66000), "stop 0, spawn 2");
 }
 
 static void
@@ -196,8 +176,7 @@ without_a_place_an_idle_process_leaves_before_its_replacement(void)
 
 	o.max_processes = 1;
 	rig_running(o, 1);
-	rig_at(66000);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(rig_at(66000), "stop 0, spawn 1");
 }
 
 static void
@@ -209,10 +188,8 @@ without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 	rig_running(o, 1);
 	rig_at(59000);
 	rig_arrive();
-	rig_at(66000);
-	CHECK_STR("hand 0>0", rig_did());
-	(void)rig_done(0);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(rig_at(66000), "hand 0>0");
+	AFTER((void)rig_done(0), "stop 0, spawn 1");
 }
 
 static void
@@ -224,15 +201,11 @@ without_a_place_a_busy_process_leaves_though_connections_wait(void)
 	rig_running(o, 2);
 	rig_at(59000);
 	rig_arrive_n(5);
-	rig_at(66000);
-	CHECK_STR("hand 0>0, hand 1>1", rig_did());
-	(void)rig_done(0);
-	CHECK_STR("stop 0, spawn 2", rig_did());
+	AFTER(rig_at(66000), "hand 0>0, hand 1>1");
+	AFTER((void)rig_done(0), "stop 0, spawn 2");
 	/* The replacements come one after the other. */
-	(void)rig_done(1);
-	CHECK_STR("hand 2>1", rig_did());
-	rig_ready(2);
-	CHECK_STR("stop 1, hand 3>2, spawn 3", rig_did());
+	AFTER((void)rig_done(1), "hand 2>1");
+	AFTER(rig_ready(2), "stop 1, hand 3>2, spawn 3");
 }
 
 static void
@@ -245,10 +218,8 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 	rig_running(o, 1);
 	rig_at(59000);
 	rig_arrive_n(4);
-	rig_at(66000);
-	CHECK_STR("hand 0>0, hand 1>0", rig_did());
-	(void)rig_done(0);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(rig_at(66000), "hand 0>0, hand 1>0");
+	AFTER((void)rig_done(0), "stop 0, spawn 1");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
@@ -278,8 +249,7 @@ a_shorter_max_lifetime_holds_for_living_processes(void)
 	rig_running(o, 1);
 	o.max_lifetime = TSPAN_SECONDS(10);
 	rig_change(0, &o);
-	rig_at(11000);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(11000), "spawn 1");
 }
 
 static void
@@ -289,12 +259,9 @@ a_process_over_max_memory_is_replaced(void)
 
 	o.max_memory = 1000;
 	rig_running(o, 1);
-	pool_measured(&rig.pool, 0, 1000, rig.now);
-	CHECK_STR("", rig_did());
-	pool_measured(&rig.pool, 0, 1001, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_measured(&rig.pool, 0, 1000, rig.now), "");
+	AFTER(pool_measured(&rig.pool, 0, 1001, rig.now), "spawn 1");
+	AFTER(rig_ready(1), "stop 0");
 	CHECK_EQ(END_MEMORY, rig_process(0)->end);
 }
 
@@ -304,10 +271,8 @@ static void
 a_process_that_nobody_hears_leaves_when_another_is_ready(void)
 {
 	rig_running(age_options(), 1);
-	pool_unheard(&rig.pool, 0, true, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_unheard(&rig.pool, 0, true, rig.now), "spawn 1");
+	AFTER(rig_ready(1), "stop 0");
 	CHECK_EQ(END_KEEPER, rig_process(0)->end);
 }
 
@@ -315,8 +280,7 @@ static void
 a_process_that_nobody_hears_leaves_at_once_if_none_can_follow(void)
 {
 	rig_running(age_options(), 1);
-	pool_unheard(&rig.pool, 0, false, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(pool_unheard(&rig.pool, 0, false, rig.now), "stop 0, spawn 1");
 	CHECK_EQ(END_KEEPER, rig_process(0)->end);
 }
 
@@ -324,10 +288,8 @@ static void
 a_starting_process_that_nobody_hears_is_stopped(void)
 {
 	rig_running(age_options(), 1);
-	pool_unheard(&rig.pool, 0, true, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	pool_unheard(&rig.pool, 1, true, rig.now);
-	CHECK_STR("stop 1, spawn 2", rig_did());
+	AFTER(pool_unheard(&rig.pool, 0, true, rig.now), "spawn 1");
+	AFTER(pool_unheard(&rig.pool, 1, true, rig.now), "stop 1, spawn 2");
 }
 
 /* --- one process for each connection ------------------------------------ */
@@ -338,16 +300,11 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 	struct app_options o = age_options();
 
 	rig_running(o, 1);
-	pool_app_renew(&rig.pool, 0, true, rig.now);
-	CHECK_STR("stop 0", rig_did());
-	rig_arrive();
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("hand 0>1", rig_did());
-	(void)rig_done(1);
-	CHECK_STR("stop 1", rig_did());
-	rig_arrive_n(2);
-	CHECK_STR("spawn 2, spawn 3", rig_did());
+	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "stop 0");
+	AFTER(rig_arrive(), "spawn 1");
+	AFTER(rig_ready(1), "hand 0>1");
+	AFTER((void)rig_done(1), "stop 1");
+	AFTER(rig_arrive_n(2), "spawn 2, spawn 3");
 }
 
 static void
@@ -364,10 +321,8 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 	rig_at(10);
 	rig_arrive();
 	(void)rig_did();
-	rig_ready(0);
-	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_ready(0), "stop 0, spawn 1");
+	AFTER(rig_ready(1), "hand 0>1");
 }
 
 static void
@@ -378,8 +333,7 @@ an_app_that_renews_is_ready_without_a_process(void)
 	rig.tells = true;
 	rig_add(&o);
 	(void)rig_did();
-	pool_app_renew(&rig.pool, 0, true, rig.now);
-	CHECK_STR("tell 0 ready", rig_did());
+	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "tell 0 ready");
 }
 
 static void
@@ -388,8 +342,7 @@ when_renewing_ends_the_minimum_comes_back(void)
 	rig_running(age_options(), 1);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	(void)rig_did();
-	pool_app_renew(&rig.pool, 0, false, rig.now);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(pool_app_renew(&rig.pool, 0, false, rig.now), "spawn 1");
 }
 
 /* --- one session for each process --------------------------------------- */
@@ -407,8 +360,7 @@ static void
 a_single_session_is_completed_by_any_exit(void)
 {
 	rig_running(single_options(), 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0, spawn 1");
 	rig_exits(0, END_FAILURE);
 	CHECK_EQ(1, rig_app(0)->figures.completed);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
@@ -484,12 +436,9 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 	o.min_processes = 0;
 	rig_add(&o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("lock 0", rig_did());
-	pool_lock_granted(&rig.pool, 0, 1, rig.now);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "spawn 0");
+	AFTER(rig_ready(0), "lock 0");
+	AFTER(pool_lock_granted(&rig.pool, 0, 1, rig.now), "hand 0>0");
 }
 
 static void
@@ -501,12 +450,9 @@ while_renewing_a_connection_comes_in_even_without_a_queue(void)
 	o.min_processes = 0;
 	rig_add(&o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
-	rig_accept_paused(0);
-	CHECK_STR("", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0, resume 0", rig_did());
+	AFTER(rig_arrive(), "spawn 0");
+	AFTER(rig_accept_paused(0), "");
+	AFTER(rig_ready(0), "hand 0>0, resume 0");
 }
 
 static void
@@ -520,8 +466,7 @@ an_app_that_accepts_itself_is_never_renewed(void)
 	(void)rig_did();
 	rig_spawned(0);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
-	pool_backlog(&rig.pool, 0, 1, rig.now);
-	CHECK_STR("", rig_did());
+	AFTER(pool_backlog(&rig.pool, 0, 1, rig.now), "");
 }
 
 static void
@@ -540,50 +485,47 @@ a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 	o.concurrency = 2;
 	rig_change(0, &o);
 	rig_done(0);
-	rig_at(18999);
-	CHECK_STR("", rig_did());
-	rig_at(19000);
-	CHECK_STR("term 0", rig_did());
+	NOT_BEFORE(19000, "term 0");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_session_over_request_timeout_has_its_process_ended);
-	RIG(a_session_of_a_blind_process_is_never_too_old);
-	RIG(a_session_that_ends_in_time_ends_nothing);
-	RIG(a_prefetched_session_ages_from_its_turn_on);
-	RIG(of_several_sessions_the_oldest_counts);
-	RIG(a_retiring_process_has_its_request_timeout_too);
-	RIG(a_request_timeout_is_no_failure_of_the_app);
-	RIG(a_slow_session_is_reported_once);
-	RIG(at_max_lifetime_the_replacement_is_ready_first);
-	RIG(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
-	RIG(an_idle_process_above_the_minimum_is_not_replaced);
-	RIG(without_a_place_an_idle_process_leaves_before_its_replacement);
-	RIG(without_a_place_a_busy_process_leaves_when_its_session_ends);
-	RIG(without_a_place_a_busy_process_leaves_though_connections_wait);
-	RIG(without_a_place_a_process_with_several_sessions_gets_no_more);
-	RIG(lifetimes_differ_by_a_tenth);
-	RIG(a_shorter_max_lifetime_holds_for_living_processes);
-	RIG(a_process_over_max_memory_is_replaced);
-	RIG(a_process_that_nobody_hears_leaves_when_another_is_ready);
-	RIG(a_process_that_nobody_hears_leaves_at_once_if_none_can_follow);
-	RIG(a_starting_process_that_nobody_hears_is_stopped);
-	RIG(while_renewing_each_connection_has_a_process_of_its_own);
-	RIG(while_renewing_an_older_process_does_not_serve_a_connection);
-	RIG(an_app_that_renews_is_ready_without_a_process);
-	RIG(when_renewing_ends_the_minimum_comes_back);
-	RIG(a_single_session_is_completed_by_any_exit);
-	RIG(a_single_session_is_lost_by_a_signal);
-	RIG(a_completed_session_forgives_failed_starts);
-	RIG(an_exit_after_it_failed_completes_nothing);
-	RIG(an_exit_without_its_session_is_a_failed_start);
-	RIG(a_single_session_that_was_never_received_goes_to_another_process);
-	RIG(while_renewing_a_new_process_waits_for_its_lock);
-	RIG(while_renewing_a_connection_comes_in_even_without_a_queue);
-	RIG(an_app_that_accepts_itself_is_never_renewed);
-	RIG(a_prefetched_session_ages_from_a_growth_of_concurrency_on);
+	rig_start(argc, argv);
+	RUN(a_session_over_request_timeout_has_its_process_ended);
+	RUN(a_session_of_a_blind_process_is_never_too_old);
+	RUN(a_session_that_ends_in_time_ends_nothing);
+	RUN(a_prefetched_session_ages_from_its_turn_on);
+	RUN(of_several_sessions_the_oldest_counts);
+	RUN(a_retiring_process_has_its_request_timeout_too);
+	RUN(a_request_timeout_is_no_failure_of_the_app);
+	RUN(a_slow_session_is_reported_once);
+	RUN(at_max_lifetime_the_replacement_is_ready_first);
+	RUN(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
+	RUN(an_idle_process_above_the_minimum_is_not_replaced);
+	RUN(without_a_place_an_idle_process_leaves_before_its_replacement);
+	RUN(without_a_place_a_busy_process_leaves_when_its_session_ends);
+	RUN(without_a_place_a_busy_process_leaves_though_connections_wait);
+	RUN(without_a_place_a_process_with_several_sessions_gets_no_more);
+	RUN(lifetimes_differ_by_a_tenth);
+	RUN(a_shorter_max_lifetime_holds_for_living_processes);
+	RUN(a_process_over_max_memory_is_replaced);
+	RUN(a_process_that_nobody_hears_leaves_when_another_is_ready);
+	RUN(a_process_that_nobody_hears_leaves_at_once_if_none_can_follow);
+	RUN(a_starting_process_that_nobody_hears_is_stopped);
+	RUN(while_renewing_each_connection_has_a_process_of_its_own);
+	RUN(while_renewing_an_older_process_does_not_serve_a_connection);
+	RUN(an_app_that_renews_is_ready_without_a_process);
+	RUN(when_renewing_ends_the_minimum_comes_back);
+	RUN(a_single_session_is_completed_by_any_exit);
+	RUN(a_single_session_is_lost_by_a_signal);
+	RUN(a_completed_session_forgives_failed_starts);
+	RUN(an_exit_after_it_failed_completes_nothing);
+	RUN(an_exit_without_its_session_is_a_failed_start);
+	RUN(a_single_session_that_was_never_received_goes_to_another_process);
+	RUN(while_renewing_a_new_process_waits_for_its_lock);
+	RUN(while_renewing_a_connection_comes_in_even_without_a_queue);
+	RUN(an_app_that_accepts_itself_is_never_renewed);
+	RUN(a_prefetched_session_ages_from_a_growth_of_concurrency_on);
 	return check_finish();
 }

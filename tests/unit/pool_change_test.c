@@ -9,13 +9,10 @@ restart_has_a_new_process_ready_before_an_old_one_leaves(void)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 2");
 	CHECK_EQ(1, rig_process(2)->generation);
-	rig_ready(2);
-	CHECK_STR("stop 1, spawn 3", rig_did());
-	rig_ready(3);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_ready(2), "stop 1, spawn 3");
+	AFTER(rig_ready(3), "stop 0");
 }
 
 static void
@@ -23,8 +20,7 @@ restart_lets_a_busy_process_finish(void)
 {
 	rig_running(rig_options(), 1);
 	rig_arrive();
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "hand 0>0, spawn 1");
 	rig_ready(1);
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
@@ -32,44 +28,32 @@ restart_lets_a_busy_process_finish(void)
 static void
 restart_goes_beyond_max_processes_by_one(void)
 {
-	struct app_options o = rig_options();
-
 	rig_begin_with(rig_limits(), 1);
-	o.max_processes = 1;
-	rig_running(o, 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_end();
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 }
 
 static void
 restart_of_many_starts_a_tenth_of_them_at_a_time(void)
 {
-	struct app_options o = rig_options();
-
 	rig_begin_with(rig_limits(), 40);
-	o.min_processes = o.max_processes = 20;
-	rig_running(o, 20);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 20, spawn 21", rig_did());
-	rig_end();
+	rig.o.min_processes = rig.o.max_processes = 20;
+	rig_running(rig.o, 20);
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 20, spawn 21");
 }
 
 static void
 a_full_table_has_one_old_process_leave_first(void)
 {
 	struct pool_limits limits = rig_limits();
-	struct app_options o = rig_options();
 
 	limits.processes = 2;
 	rig_begin_with(limits, 2);
-	o.min_processes = 2;
-	rig_running(o, 2);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 1", rig_did());
-	rig_exits(1, END_EXIT);
-	CHECK_STR("spawn 1", rig_did());
-	rig_end();
+	rig.o.min_processes = 2;
+	rig_running(rig.o, 2);
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 1");
+	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 }
 
 static void
@@ -83,8 +67,7 @@ idle_processes_of_the_new_generation_get_connections_first(void)
 	(void)rig_did();
 	(void)rig_done(2);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>2, hand 1>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>2, hand 1>0");
 }
 
 static void
@@ -111,22 +94,18 @@ a_first_process_that_fails_twice_alike_ends_the_rollout(void)
 	rig.o.restart_delay_max = TSPAN_SECONDS(1000);
 	rig.tells = true;
 	rig_running(rig.o, 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 	rig_spawned(1);
 	rig_exits(1, END_FAILURE);
-	rig_at(1250);
-	CHECK_STR("tell 0 backoff, spawn 1", rig_did());
+	AFTER(rig_at(1250), "tell 0 backoff, spawn 1");
 	rig_spawned(1);
 	rig_exits(1, END_FAILURE);
 	CHECK_STR("tell 0 backoff, tell 0 given up, tell 0 ready", rig_did());
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	/* As after start_limit failures nothing but a trial is started. */
 	(void)rig_arrive();
-	(void)rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	rig_at(1000000);
-	CHECK_STR("", rig_did());
+	AFTER((void)rig_arrive(), "hand 0>0");
+	AFTER(rig_at(1000000), "");
 }
 
 static void
@@ -149,22 +128,17 @@ a_process_that_fails_after_ready_has_failed_otherwise(void)
 static void
 first_processes_that_fail_together_are_tried_again(void)
 {
-	struct app_options o = rig_options();
-
 	rig_begin_with(rig_limits(), 40);
-	o.max_processes = 20;
-	rig_running(o, 20);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 20, spawn 21", rig_did());
+	rig.o.max_processes = 20;
+	rig_running(rig.o, 20);
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 20, spawn 21");
 	rig_spawned(20);
 	rig_spawned(21);
 	rig_at(10);
 	rig_exits(20, END_FAILURE);
 	rig_exits(21, END_FAILURE);
 	CHECK(app_rolling(rig_app(0)));
-	rig_at(2000);
-	CHECK_STR("spawn 21, spawn 20", rig_did());
-	rig_end();
+	AFTER(rig_at(2000), "spawn 21, spawn 20");
 }
 
 static void
@@ -202,10 +176,8 @@ after_a_rollout_was_given_up_old_processes_end_without_failure(void)
 	}
 	(void)rig_did();
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(5), rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_exits(0, END_EXIT), "over 0");
 }
 
 /* Three new processes that become ready and die replace one old process. */
@@ -214,10 +186,8 @@ after_a_new_process_died_young_old_processes_stay(void)
 {
 	rig.o.min_processes = 3;
 	rig_running(rig.o, 3);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 3", rig_did());
-	rig_ready(3);
-	CHECK_STR("stop 2, spawn 4", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 3");
+	AFTER(rig_ready(3), "stop 2, spawn 4");
 	rig_exits(2, END_EXIT);
 	rig_exits(3, END_SIGNAL);
 	for (int i = 0; i < 2; i++) {
@@ -238,8 +208,7 @@ after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 	rig_running(rig.o, 2);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
-	rig_ready(2);
-	CHECK_STR("stop 1, spawn 3", rig_did());
+	AFTER(rig_ready(2), "stop 1, spawn 3");
 	rig_exits(1, END_EXIT);
 	rig_exits(2, END_SIGNAL);
 	rig_ready(3);
@@ -248,12 +217,10 @@ after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 	 */
 	CHECK_STR("spawn 2", rig_did());
 	rig_ready(2);
-	rig_at(10000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(10000), "");
 	rig_arrive();
 	(void)rig_did();
-	(void)rig_done(2);
-	CHECK_STR("stop 0", rig_did());
+	AFTER((void)rig_done(2), "stop 0");
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
 }
 
@@ -268,14 +235,11 @@ begin_doubtful(struct app_options o, uint32_t max_processes)
 	o.min_processes = 2;
 	rig_running(o, 2);
 	rig_at(40000);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 2");
 	rig_spawned(2);
 	rig_exits(2, END_FAILURE);
-	rig_at(42000);
-	CHECK_STR("spawn 2", rig_did());
-	rig_ready(2);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(42000), "spawn 2");
+	AFTER(rig_ready(2), "");
 }
 
 static void
@@ -287,19 +251,15 @@ after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(40000);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 	rig_spawned(1);
 	rig_exits(1, END_FAILURE);
-	rig_at(42000);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(42000), "spawn 1");
 	rig_spawned(1);
-	rig_at(50000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(50000), "");
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 	/* The new one has lived for min_server_life. */
-	rig_at(72000);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_at(72000), "stop 0");
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
 }
 
@@ -310,11 +270,8 @@ after_a_failure_of_the_new_generation_no_old_process_idles_too_long(void)
 
 	o.max_idle_time = TSPAN_SECONDS(50);
 	begin_doubtful(o, 20);
-	rig_at(60000);
-	CHECK_STR("", rig_did());
-	rig_at(72000);
-	CHECK_STR("stop 1, spawn 3", rig_did());
-	rig_end();
+	AFTER(rig_at(60000), "");
+	AFTER(rig_at(72000), "stop 1, spawn 3");
 }
 
 static void
@@ -326,14 +283,10 @@ after_a_failure_of_the_new_generation_no_old_process_is_given_away(void)
 	o.min_processes = 0;
 	rig_add(&o);
 	(void)rig_arrive_at(1);
-	rig_at(50000);
-	CHECK_STR("", rig_did());
-	rig_arrive();
-	CHECK_STR("hand 1>2", rig_did());
-	rig_done(2);
-	CHECK_STR("stop 1, spawn 3", rig_did());
+	AFTER(rig_at(50000), "");
+	AFTER(rig_arrive(), "hand 1>2");
+	AFTER(rig_done(2), "stop 1, spawn 3");
 	CHECK_EQ(END_RESTARTED, rig_process(1)->end);
-	rig_end();
 }
 
 /* Without a place no process could prove itself, and all would wait for ever.
@@ -348,11 +301,9 @@ under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt(void)
 	rig_spawned(2);
 	rig_exits(2, END_FAILURE);
 	rig.o.min_processes = rig.o.max_processes = 1;
-	rig_change(0, &rig.o);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_change(0, &rig.o), "stop 0");
 	rig_exits(0, END_EXIT);
-	rig_at(2000);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(2000), "spawn 0");
 }
 
 static void
@@ -372,8 +323,7 @@ static void
 restart_calls_off_starts_that_were_not_carried_out(void)
 {
 	rig_add(&rig.o);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 0");
 	CHECK_EQ(1, rig_process(0)->generation);
 }
 
@@ -382,10 +332,8 @@ after_a_restart_ready_is_announced_again(void)
 {
 	rig.tells = true;
 	rig_running(rig_options(), 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0, tell 0 ready", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
+	AFTER(rig_ready(1), "stop 0, tell 0 ready");
 }
 
 static void
@@ -393,35 +341,27 @@ an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	rig.o.concurrency = 3;
 	rig_change(0, &rig.o);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	(void)rig_did();
-	rig_arrive();
-	CHECK_STR("", rig_did());
+	AFTER(rig_arrive(), "");
 	CHECK_EQ(0, rig_app(0)->room.places);
-	rig_ready(1);
-	CHECK_STR("stop 0, hand 1>1", rig_did());
+	AFTER(rig_ready(1), "stop 0, hand 1>1");
 	CHECK_EQ(2, rig_app(0)->room.places);
 }
 
 static void
 one_process_is_replaced_and_the_others_stay(void)
 {
-	struct app_options o = rig_options();
-
 	rig_begin_with(rig_limits(), 3);
-	o.max_processes = 3;
-	rig_running(o, 3);
-	pool_replace(&rig.pool, 1, rig.now);
-	CHECK_STR("spawn 3", rig_did());
-	rig_ready(3);
-	CHECK_STR("stop 1", rig_did());
+	rig.o.max_processes = 3;
+	rig_running(rig.o, 3);
+	AFTER(pool_replace(&rig.pool, 1, rig.now), "spawn 3");
+	AFTER(rig_ready(3), "stop 1");
 	CHECK_EQ(0, rig_app(0)->generation);
 	CHECK(!app_rolling(rig_app(0)));
-	rig_end();
 }
 
 static void
@@ -433,10 +373,8 @@ several_processes_are_replaced_together(void)
 	pool_replace(&rig.pool, 2, rig.now);
 	CHECK_EQ(2, rig_app(0)->rollout.size);
 	CHECK_STR("spawn 4", rig_did());
-	rig_ready(4);
-	CHECK_STR("stop 2, spawn 5", rig_did());
-	rig_ready(5);
-	CHECK_STR("stop 1", rig_did());
+	AFTER(rig_ready(4), "stop 2, spawn 5");
+	AFTER(rig_ready(5), "stop 1");
 }
 
 static void
@@ -445,8 +383,7 @@ a_process_whose_replacement_does_not_live_stays(void)
 	rig_running(rig.o, 2);
 	pool_replace(&rig.pool, 1, rig.now);
 	for (uint32_t i = 0; i < rig.o.start_limit; i++) {
-		rig_at(10000 * (i + 1));
-		CHECK_STR("spawn 2", rig_did());
+		AFTER(rig_at(10000 * (i + 1)), "spawn 2");
 		rig_spawned(2);
 		/* The other old process serves, which proves nothing. */
 		rig_arrive();
@@ -462,10 +399,8 @@ a_process_whose_replacement_does_not_live_stays(void)
 static void
 a_starting_process_that_is_to_be_replaced_starts_again(void)
 {
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0", rig_did());
-	pool_replace(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0");
+	AFTER(pool_replace(&rig.pool, 0, rig.now), "stop 0, spawn 1");
 }
 
 static void
@@ -475,10 +410,8 @@ waiters_are_served_by_the_new_generation(void)
 	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0, hand 1>1", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
+	AFTER(rig_ready(1), "stop 0, hand 1>1");
 }
 
 /* --- options ------------------------------------------------------------ */
@@ -488,11 +421,9 @@ more_concurrency_serves_waiters_at_once(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(4);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(4), "hand 0>0");
 	rig.o.concurrency = 3;
-	rig_change(0, &rig.o);
-	CHECK_STR("hand 1>0, hand 2>0", rig_did());
+	AFTER(rig_change(0, &rig.o), "hand 1>0, hand 2>0");
 }
 
 static void
@@ -507,11 +438,9 @@ less_concurrency_ends_no_session_and_adds_none(void)
 	rig_change(0, &rig.o);
 	rig_arrive();
 	rig_done(0);
-	rig_done(0);
-	CHECK_STR("", rig_did());
+	AFTER(rig_done(0), "");
 	CHECK_EQ(2, process_sessions(rig_process(0)));
-	rig_done(0);
-	CHECK_STR("hand 4>0", rig_did());
+	AFTER(rig_done(0), "hand 4>0");
 }
 
 static void
@@ -522,8 +451,7 @@ a_change_leaves_the_order_of_idle_processes(void)
 	rig_change(0, &rig.o);
 	rig.o.concurrency = 1;
 	rig_change(0, &rig.o);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 1>1, hand 2>2", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>1, hand 2>2");
 }
 
 static void
@@ -531,8 +459,7 @@ a_raised_minimum_is_met_at_once(void)
 {
 	rig_running(rig.o, 1);
 	rig.o.min_processes = 3;
-	rig_change(0, &rig.o);
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER(rig_change(0, &rig.o), "spawn 1, spawn 2");
 }
 
 static void
@@ -544,14 +471,10 @@ changed_timeouts_hold_for_running_sessions(void)
 	rig_at(1000);
 	rig.o.start_timeout = TSPAN_SECONDS(5);
 	rig_change(0, &rig.o);
-	rig_at(5000);
-	CHECK_STR("term 0", rig_did());
+	AFTER(rig_at(5000), "term 0");
 	rig.o.kill_timeout = TSPAN_SECONDS(1);
 	rig_change(0, &rig.o);
-	rig_at(5999);
-	CHECK_STR("", rig_did());
-	rig_at(6000);
-	CHECK_STR("kill 0", rig_did());
+	NOT_BEFORE(6000, "kill 0");
 }
 
 static void
@@ -564,10 +487,7 @@ a_shorter_queue_timeout_holds_for_waiters(void)
 	rig_at(500);
 	rig.o.queue_timeout = TSPAN_MSECONDS(600);
 	rig_change(0, &rig.o);
-	rig_at(599);
-	CHECK_STR("", rig_did());
-	rig_at(600);
-	CHECK_STR("refuse 1 late", rig_did());
+	NOT_BEFORE(600, "refuse 1 late");
 }
 
 static void
@@ -578,8 +498,7 @@ a_shorter_queue_refuses_no_waiter_in_it(void)
 	rig_arrive_n(5);
 	(void)rig_did();
 	rig.o.max_queue = 1;
-	rig_change(0, &rig.o);
-	CHECK_STR("", rig_did());
+	AFTER(rig_change(0, &rig.o), "");
 	CHECK_EQ(4, rig_app(0)->queue.count);
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
@@ -596,8 +515,7 @@ a_higher_start_limit_ends_the_failure(void)
 	rig.o.start_limit = 5;
 	rig_change(0, &rig.o);
 	CHECK(!app_has_failed(rig_app(0)));
-	rig_at(1250);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(1250), "spawn 0");
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -652,7 +570,6 @@ larger_memory_changes_no_session_and_no_waiter(void)
 
 	begin_in_flight();
 	play_on(here, sizeof(here));
-	rig_end();
 
 	begin_in_flight();
 	limits.apps = 10;
@@ -667,7 +584,6 @@ larger_memory_changes_no_session_and_no_waiter(void)
 	pool_check(&rig.pool);
 	play_on(there, sizeof(there));
 	CHECK_STR(here, there);
-	rig_end();
 }
 
 static void
@@ -677,10 +593,8 @@ the_same_facts_give_the_same_actions(void)
 
 	begin_in_flight();
 	play_on(once, sizeof(once));
-	rig_end();
 	begin_in_flight();
 	play_on(twice, sizeof(twice));
-	rig_end();
 	CHECK(strlen(once) > 400);
 	CHECK_STR(once, twice);
 }
@@ -689,41 +603,36 @@ static void
 larger_memory_has_room_for_more(void)
 {
 	struct pool_limits limits = rig_limits();
-	struct app_options o = rig_options();
 	void *memory;
 
 	limits.apps = 1;
 	limits.processes = 1;
 	rig_begin_with(limits, 20);
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	limits = rig_limits();
 	memory = calloc(1, pool_memory(&limits));
 	pool_move(&rig.pool, &limits, memory);
 	free(rig.memory);
 	rig.memory = memory;
-	CHECK_EQ(1, rig_add(&o));
+	CHECK_EQ(1, rig_add(&rig.o));
 	CHECK_STR("spawn 1", rig_did());
-	o.concurrency = 4;
-	rig_change(0, &o);
-	rig_arrive_n(4);
-	CHECK_STR("hand 0>0, hand 1>0, hand 2>0, hand 3>0", rig_did());
-	rig_end();
+	rig.o.concurrency = 4;
+	rig_change(0, &rig.o);
+	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>0, hand 2>0, hand 3>0");
 }
 
 static void
 larger_tables_serve_what_the_smaller_ones_held_up(void)
 {
 	struct pool_limits limits = rig_limits();
-	struct app_options o = rig_options();
 	void *memory;
 
 	limits.processes = 1;
 	limits.conns = 2;
 	rig_begin_with(limits, 20);
-	rig_running(o, 1);
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
-	rig_at(900);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_at(900), "hand 0>0");
 	rig_accept_paused(0);
 	limits = rig_limits();
 	memory = calloc(1, pool_memory(&limits));
@@ -731,7 +640,6 @@ larger_tables_serve_what_the_smaller_ones_held_up(void)
 	free(rig.memory);
 	rig.memory = memory;
 	CHECK_STR("spawn 1, spawn 2, resume 0", rig_did());
-	rig_end();
 }
 
 static void
@@ -757,7 +665,6 @@ a_snapshot_is_equal_and_shares_nothing(void)
 	(void)rig_did();
 	pool_check(&snapshot);
 	free(memory);
-	rig_end();
 }
 
 /* No action is taken out; all but the last are called off again. */
@@ -767,14 +674,12 @@ actions_that_were_called_off_take_no_memory(void)
 	struct pool_limits limits = {
 		.apps = 1, .processes = 1, .conns = 1, .sessions = 1
 	};
-	struct app_options o = rig_options();
 
 	rig_begin_with(limits, 1);
-	rig_add(&o);
+	rig_add(&rig.o);
 	for (int i = 0; i < 1000; i++)
 		pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK_STR("spawn 0", rig_did());
-	rig_end();
 }
 
 /* --- time --- */
@@ -860,7 +765,6 @@ every_connection_has_exactly_one_end(void)
 	CHECK_EQ(f->accepted,
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		rig_app(0)->queue.count + f->sessions);
-	rig_end();
 }
 
 static void
@@ -872,16 +776,13 @@ a_changed_max_requests_holds_for_living_processes(void)
 	rig_done(0);
 	rig.o.max_requests = 2;
 	rig_change(0, &rig.o);
-	rig_arrive();
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0, spawn 1");
 	rig.o.max_requests = 3;
 	rig_change(0, &rig.o);
-	rig_done(0);
-	CHECK_STR("", rig_did());
+	AFTER(rig_done(0), "");
 	rig_arrive();
 	(void)rig_did();
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_done(0), "stop 0");
 }
 
 static void
@@ -894,13 +795,10 @@ a_process_over_a_lowered_max_requests_gets_one_session_more(void)
 		rig_done(0);
 	}
 	rig.o.max_requests = 2;
+	AFTER(rig_change(0, &rig.o), "");
+	AFTER(rig_arrive(), "hand 0>0, spawn 1");
 	rig_change(0, &rig.o);
-	CHECK_STR("", rig_did());
-	rig_arrive();
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_change(0, &rig.o);
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_done(0), "stop 0");
 }
 
 static void
@@ -915,59 +813,58 @@ less_concurrency_makes_no_session_a_prefetched_one(void)
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_done(0);
 	rig_done(0);
-	rig_at(10);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(10), "");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(restart_has_a_new_process_ready_before_an_old_one_leaves);
-	RIG(restart_lets_a_busy_process_finish);
+	rig_start(argc, argv);
+	RUN(restart_has_a_new_process_ready_before_an_old_one_leaves);
+	RUN(restart_lets_a_busy_process_finish);
 	RUN(restart_goes_beyond_max_processes_by_one);
 	RUN(restart_of_many_starts_a_tenth_of_them_at_a_time);
 	RUN(a_full_table_has_one_old_process_leave_first);
-	RIG(idle_processes_of_the_new_generation_get_connections_first);
-	RIG(a_new_generation_that_dies_young_is_given_up);
-	RIG(a_first_process_that_fails_twice_alike_ends_the_rollout);
-	RIG(a_process_that_fails_after_ready_has_failed_otherwise);
+	RUN(idle_processes_of_the_new_generation_get_connections_first);
+	RUN(a_new_generation_that_dies_young_is_given_up);
+	RUN(a_first_process_that_fails_twice_alike_ends_the_rollout);
+	RUN(a_process_that_fails_after_ready_has_failed_otherwise);
 	RUN(first_processes_that_fail_together_are_tried_again);
-	RIG(a_generation_that_has_served_may_fail_start_limit_times);
-	RIG(after_a_rollout_was_given_up_old_processes_end_without_failure);
-	RIG(after_a_new_process_died_young_old_processes_stay);
-	RIG(after_a_failure_of_the_new_generation_no_old_job_is_stopped);
+	RUN(a_generation_that_has_served_may_fail_start_limit_times);
+	RUN(after_a_rollout_was_given_up_old_processes_end_without_failure);
+	RUN(after_a_new_process_died_young_old_processes_stay);
+	RUN(after_a_failure_of_the_new_generation_no_old_job_is_stopped);
 	RUN(after_a_failure_of_the_new_generation_no_old_process_idles_too_long);
 	RUN(after_a_failure_of_the_new_generation_no_old_process_is_given_away);
-	RIG(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt);
-	RIG(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
-	RIG(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
-	RIG(restart_calls_off_starts_that_were_not_carried_out);
-	RIG(after_a_restart_ready_is_announced_again);
-	RIG(an_old_process_gets_no_more_sessions_than_when_it_was_started);
+	RUN(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt);
+	RUN(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
+	RUN(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
+	RUN(restart_calls_off_starts_that_were_not_carried_out);
+	RUN(after_a_restart_ready_is_announced_again);
+	RUN(an_old_process_gets_no_more_sessions_than_when_it_was_started);
 	RUN(one_process_is_replaced_and_the_others_stay);
-	RIG(several_processes_are_replaced_together);
-	RIG(a_process_whose_replacement_does_not_live_stays);
-	RIG(a_starting_process_that_is_to_be_replaced_starts_again);
-	RIG(waiters_are_served_by_the_new_generation);
-	RIG(more_concurrency_serves_waiters_at_once);
-	RIG(less_concurrency_ends_no_session_and_adds_none);
-	RIG(a_change_leaves_the_order_of_idle_processes);
-	RIG(a_raised_minimum_is_met_at_once);
-	RIG(changed_timeouts_hold_for_running_sessions);
-	RIG(a_shorter_queue_timeout_holds_for_waiters);
-	RIG(a_shorter_queue_refuses_no_waiter_in_it);
-	RIG(a_higher_start_limit_ends_the_failure);
+	RUN(several_processes_are_replaced_together);
+	RUN(a_process_whose_replacement_does_not_live_stays);
+	RUN(a_starting_process_that_is_to_be_replaced_starts_again);
+	RUN(waiters_are_served_by_the_new_generation);
+	RUN(more_concurrency_serves_waiters_at_once);
+	RUN(less_concurrency_ends_no_session_and_adds_none);
+	RUN(a_change_leaves_the_order_of_idle_processes);
+	RUN(a_raised_minimum_is_met_at_once);
+	RUN(changed_timeouts_hold_for_running_sessions);
+	RUN(a_shorter_queue_timeout_holds_for_waiters);
+	RUN(a_shorter_queue_refuses_no_waiter_in_it);
+	RUN(a_higher_start_limit_ends_the_failure);
 	RUN(larger_memory_changes_no_session_and_no_waiter);
 	RUN(the_same_facts_give_the_same_actions);
 	RUN(larger_memory_has_room_for_more);
 	RUN(larger_tables_serve_what_the_smaller_ones_held_up);
 	RUN(a_snapshot_is_equal_and_shares_nothing);
 	RUN(actions_that_were_called_off_take_no_memory);
-	RIG(time_passes_with_every_fact);
+	RUN(time_passes_with_every_fact);
 	RUN(every_connection_has_exactly_one_end);
-	RIG(a_changed_max_requests_holds_for_living_processes);
-	RIG(a_process_over_a_lowered_max_requests_gets_one_session_more);
-	RIG(less_concurrency_makes_no_session_a_prefetched_one);
+	RUN(a_changed_max_requests_holds_for_living_processes);
+	RUN(a_process_over_a_lowered_max_requests_gets_one_session_more);
+	RUN(less_concurrency_makes_no_session_a_prefetched_one);
 	return check_finish();
 }

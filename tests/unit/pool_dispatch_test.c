@@ -6,8 +6,7 @@ static void
 a_connection_goes_to_an_idle_process_at_once(void)
 {
 	rig_running(rig_options(), 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
 }
 
@@ -15,13 +14,11 @@ static void
 the_most_recently_idle_process_is_first(void)
 {
 	rig_running(rig_options(), 3);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 1>1, hand 2>2", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>1, hand 2>2");
 	rig_done(1);
 	rig_done(0);
 	rig_done(2);
-	rig_arrive_n(3);
-	CHECK_STR("hand 2>2, hand 0>0, hand 1>1", rig_did());
+	AFTER(rig_arrive_n(3), "hand 2>2, hand 0>0, hand 1>1");
 }
 
 static void
@@ -35,11 +32,9 @@ blind_processes_take_turns(void)
 	rig_done(1);
 	rig_done(0);
 	rig_done(2);
-	rig_arrive();
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_arrive(), "hand 0>1");
 	rig_done(1);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 2>2, hand 1>1", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 2>2, hand 1>1");
 }
 
 static void
@@ -53,29 +48,23 @@ of_blind_processes_the_newest_generation_is_first(void)
 	rig_ready(3);
 	pool_blind(&rig.pool, 3, rig.now);
 	(void)rig_did();
-	rig_arrive();
-	CHECK_STR("hand 0>3", rig_did());
+	AFTER(rig_arrive(), "hand 0>3");
 }
 
 static void
 a_process_that_is_not_ready_gets_nothing(void)
 {
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0", rig_did());
-	rig_arrive();
-	CHECK_STR("", rig_did());
-	rig_spawned(0);
-	CHECK_STR("", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0");
+	AFTER(rig_arrive(), "");
+	AFTER(rig_spawned(0), "");
+	AFTER(rig_ready(0), "hand 0>0");
 }
 
 static void
 a_process_without_sessions_to_give_is_ready_when_it_is_spawned(void)
 {
 	rig.o.sessions = false;
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0");
 	rig_spawned(0);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
@@ -85,14 +74,10 @@ waiters_are_served_in_the_order_of_arrival(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(4);
-	CHECK_STR("hand 0>0", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 2>0", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 3>0", rig_did());
+	AFTER(rig_arrive_n(4), "hand 0>0");
+	AFTER(rig_done(0), "hand 1>0");
+	AFTER(rig_done(0), "hand 2>0");
+	AFTER(rig_done(0), "hand 3>0");
 }
 
 static void
@@ -102,8 +87,7 @@ an_end_of_a_session_wakes_one_waiter_and_the_oldest(void)
 	rig_running(rig.o, 2);
 	rig_arrive_n(5);
 	(void)rig_did();
-	rig_done(1);
-	CHECK_STR("hand 2>1", rig_did());
+	AFTER(rig_done(1), "hand 2>1");
 	CHECK_EQ(2, rig_app(0)->queue.count);
 }
 
@@ -117,10 +101,8 @@ an_end_in_one_app_wakes_nobody_of_another(void)
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	(void)rig_did();
-	rig_done(0);
-	CHECK_STR("", rig_did());
-	rig_done(1);
-	CHECK_STR("hand 2>1", rig_did());
+	AFTER(rig_done(0), "");
+	AFTER(rig_done(1), "hand 2>1");
 }
 
 static void
@@ -130,8 +112,7 @@ a_process_that_becomes_ready_serves_as_many_as_it_has_room_for(void)
 	rig_add(&rig.o);
 	(void)rig_did();
 	rig_arrive_n(5);
-	rig_ready(0);
-	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
+	AFTER(rig_ready(0), "hand 0>0, hand 1>0, hand 2>0");
 }
 
 static void
@@ -157,8 +138,7 @@ of_equally_busy_processes_the_most_recently_used_is_first(void)
 	rig_running(rig.o, 3);
 	rig_arrive_n(3);
 	(void)rig_did();
-	rig_arrive();
-	CHECK_STR("hand 3>2", rig_did());
+	AFTER(rig_arrive(), "hand 3>2");
 }
 
 static void
@@ -181,25 +161,18 @@ a_connection_that_could_not_be_handed_goes_to_a_sibling_first(void)
 {
 	rig.o.max_processes = 2;
 	rig_running(rig.o, 2);
-	rig_arrive_n(4);
-	CHECK_STR("hand 0>0, hand 1>1", rig_did());
-	rig_hand_failed(0);
-	CHECK_STR("", rig_did());
-	rig_done(1);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>1");
+	AFTER(rig_hand_failed(0), "");
+	AFTER(rig_done(1), "hand 0>1");
 }
 
 static void
 a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
 {
 	rig_running(rig_options(), 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	rig_hand_failed(0);
-	rig_at(9);
-	CHECK_STR("", rig_did());
-	rig_at(10);
-	CHECK_STR("hand 0>0", rig_did());
+	NOT_BEFORE(10, "hand 0>0");
 }
 
 static void
@@ -210,8 +183,7 @@ a_process_that_took_nothing_has_room_once_it_speaks(void)
 	(void)rig_did();
 	rig_hand_failed(0);
 	rig_at(3);
-	pool_spoke(&rig.pool, 0, rig.now);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(pool_spoke(&rig.pool, 0, rig.now), "hand 0>0");
 }
 
 static void
@@ -222,10 +194,8 @@ a_process_that_took_nothing_has_room_once_a_session_ends(void)
 	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
-	rig_hand_failed(1);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
+	AFTER(rig_hand_failed(1), "");
+	AFTER(rig_done(0), "hand 1>0");
 }
 
 static void
@@ -253,8 +223,7 @@ a_hand_over_that_failed_does_not_count_against_max_requests(void)
 	CHECK(rig_process(0)->expiring);
 	rig_hand_failed(0);
 	CHECK(!rig_process(0)->expiring);
-	rig_at(10);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_at(10), "hand 0>0");
 }
 
 static void
@@ -317,7 +286,6 @@ ready_told_after_the_death_of_the_process_does_no_harm(void)
 	CHECK(rig_ready(0));
 	rig_gone(0);
 	CHECK_EQ(0, app_ready(rig_app(0)));
-	rig_end();
 }
 
 static void
@@ -334,31 +302,31 @@ a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_connection_goes_to_an_idle_process_at_once);
-	RIG(the_most_recently_idle_process_is_first);
-	RIG(blind_processes_take_turns);
-	RIG(of_blind_processes_the_newest_generation_is_first);
-	RIG(a_process_that_is_not_ready_gets_nothing);
-	RIG(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
-	RIG(waiters_are_served_in_the_order_of_arrival);
-	RIG(an_end_of_a_session_wakes_one_waiter_and_the_oldest);
-	RIG(an_end_in_one_app_wakes_nobody_of_another);
-	RIG(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
-	RIG(the_process_with_the_fewest_sessions_is_first);
-	RIG(of_equally_busy_processes_the_most_recently_used_is_first);
-	RIG(a_process_never_has_more_sessions_than_concurrency);
-	RIG(a_connection_that_could_not_be_handed_goes_to_a_sibling_first);
-	RIG(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
-	RIG(a_process_that_took_nothing_has_room_once_it_speaks);
-	RIG(a_process_that_took_nothing_has_room_once_a_session_ends);
-	RIG(a_process_has_the_times_of_its_state_and_its_use);
-	RIG(a_hand_over_that_failed_does_not_count_against_max_requests);
-	RIG(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
-	RIG(done_of_a_connection_of_another_process_is_refused);
-	RIG(done_of_a_connection_that_was_not_handed_yet_is_refused);
-	RIG(a_second_ready_is_refused);
+	rig_start(argc, argv);
+	RUN(a_connection_goes_to_an_idle_process_at_once);
+	RUN(the_most_recently_idle_process_is_first);
+	RUN(blind_processes_take_turns);
+	RUN(of_blind_processes_the_newest_generation_is_first);
+	RUN(a_process_that_is_not_ready_gets_nothing);
+	RUN(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
+	RUN(waiters_are_served_in_the_order_of_arrival);
+	RUN(an_end_of_a_session_wakes_one_waiter_and_the_oldest);
+	RUN(an_end_in_one_app_wakes_nobody_of_another);
+	RUN(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
+	RUN(the_process_with_the_fewest_sessions_is_first);
+	RUN(of_equally_busy_processes_the_most_recently_used_is_first);
+	RUN(a_process_never_has_more_sessions_than_concurrency);
+	RUN(a_connection_that_could_not_be_handed_goes_to_a_sibling_first);
+	RUN(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
+	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
+	RUN(a_process_that_took_nothing_has_room_once_a_session_ends);
+	RUN(a_process_has_the_times_of_its_state_and_its_use);
+	RUN(a_hand_over_that_failed_does_not_count_against_max_requests);
+	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
+	RUN(done_of_a_connection_of_another_process_is_refused);
+	RUN(done_of_a_connection_that_was_not_handed_yet_is_refused);
+	RUN(a_second_ready_is_refused);
 	RUN_ALONE(ready_told_after_the_death_of_the_process_does_no_harm);
-	RIG(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
+	RUN(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
 	return check_finish();
 }

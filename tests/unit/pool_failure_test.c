@@ -16,8 +16,7 @@ an_assigned_connection_of_a_dead_process_goes_back_at_once(void)
 {
 	rig_running(rig_options(), 2);
 	rig_arrive();
-	rig_died(0, END_SIGNAL);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_died(0, END_SIGNAL), "hand 0>1");
 	CHECK_EQ(0, rig.pool.conns[0].retries);
 	rig_gone(0);
 }
@@ -26,12 +25,9 @@ static void
 a_connection_that_a_dead_process_never_received_goes_to_a_sibling(void)
 {
 	rig_running(rig_options(), 2);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	rig_died(0, END_SIGNAL);
-	CHECK_STR("", rig_did());
-	rig_retaken(0);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(rig_died(0, END_SIGNAL), "");
+	AFTER(rig_retaken(0), "hand 0>1");
 	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.retaken);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
@@ -64,10 +60,8 @@ connections_taken_back_come_before_waiters_in_their_old_order(void)
 	rig_retaken(0);
 	rig_retaken(1);
 	rig_gone(0);
-	rig_at(1250);
-	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
+	AFTER(rig_at(1250), "spawn 0");
+	AFTER(rig_ready(0), "hand 0>0, hand 1>0, hand 2>0");
 }
 
 static void
@@ -129,8 +123,7 @@ nothing_is_handed_to_a_dead_process(void)
 {
 	begin_young(rig_options());
 	rig_arrive();
-	rig_died(0, END_SIGNAL);
-	CHECK_STR("", rig_did());
+	AFTER(rig_died(0, END_SIGNAL), "");
 	rig_gone(0);
 }
 
@@ -139,11 +132,9 @@ a_number_of_a_dead_process_is_not_used_before_it_is_gone(void)
 {
 	rig.o.restart_delay = 0;
 	begin_young(rig.o);
-	rig_died(0, END_SIGNAL);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_died(0, END_SIGNAL), "spawn 1");
 	rig_gone(0);
-	rig_exits(1, END_SIGNAL);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_exits(1, END_SIGNAL), "spawn 0");
 }
 
 /* --- backoff ------------------------------------------------------------ */
@@ -168,10 +159,8 @@ after_a_young_death_the_next_start_waits_for_restart_delay(void)
 	begin_young(rig_options());
 	rig_at(500);
 	rig_exits(0, END_SIGNAL);
-	rig_at(1499);
-	CHECK_STR("", rig_did());
-	rig_at(1751);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(1499), "");
+	AFTER(rig_at(1751), "spawn 0");
 }
 
 static void
@@ -257,8 +246,7 @@ an_old_death_is_replaced_at_once(void)
 	rig_at(30000);
 	rig_arrive();
 	(void)rig_did();
-	rig_exits(0, END_SIGNAL);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_exits(0, END_SIGNAL), "spawn 1");
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 }
 
@@ -266,10 +254,8 @@ static void
 an_end_that_we_asked_for_is_no_failure(void)
 {
 	begin_young(rig_options());
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
+	AFTER(rig_ready(1), "stop 0");
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_RESTARTED]);
@@ -290,10 +276,8 @@ a_process_that_retires_young_and_unused_has_a_late_successor(void)
 {
 	begin_young(rig_options());
 	pool_retire(&rig.pool, 0, rig.now);
-	rig_at(999);
-	CHECK_STR("stop 0", rig_did());
-	rig_at(1251);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(999), "stop 0");
+	AFTER(rig_at(1251), "spawn 1");
 }
 
 static void
@@ -373,8 +357,7 @@ waiters_and_newcomers_of_a_failed_app_are_refused(void)
 	rig_arrive_n(2);
 	fail_starts(3);
 	CHECK_STR("refuse 0 failed, refuse 1 failed", rig_did());
-	rig_arrive();
-	CHECK_STR("refuse 1 failed", rig_did());
+	AFTER(rig_arrive(), "refuse 1 failed");
 }
 
 static void
@@ -385,8 +368,7 @@ accepting_paused_before_the_failure_is_resumed_and_refuses(void)
 	rig_accept_paused(0);
 	fail_starts(3);
 	CHECK_STR("resume 0", rig_did());
-	rig_arrive();
-	CHECK_STR("refuse 0 failed", rig_did());
+	AFTER(rig_arrive(), "refuse 0 failed");
 }
 
 static void
@@ -411,8 +393,7 @@ a_failed_app_tries_one_start_each_restart_delay_max(void)
 	for (int i = 0; i < 3; i++) {
 		at = rig.now;
 		CHECK_EQ(at + TSPAN_SECONDS(60), pool_deadline(&rig.pool));
-		rig_at((at - RIG_START) / 1000000 + 60001);
-		CHECK_STR("spawn 0", rig_did());
+		AFTER(rig_at((at - RIG_START) / 1000000 + 60001), "spawn 0");
 		rig_spawned(0);
 		rig_exits(0, END_FAILURE);
 		(void)rig_did();
@@ -424,14 +405,11 @@ a_failed_app_tries_one_start_at_a_time(void)
 {
 	rig.o.min_processes = 3;
 	rig.o.start_limit = 1;
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0, spawn 1, spawn 2");
 	for (uint32_t n = 0; n < 3; n++)
 		rig_spawn_failed(n, false);
-	rig_at(60000);
-	CHECK_STR("spawn 2", rig_did());
-	rig_at(80000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(60000), "spawn 2");
+	AFTER(rig_at(80000), "");
 }
 
 static void
@@ -443,13 +421,10 @@ a_failed_app_without_a_minimum_tries_after_a_refusal(void)
 	rig_arrive();
 	(void)rig_did();
 	rig_spawned(0);
-	rig_exits(0, END_FAILURE);
-	CHECK_STR("refuse 0 failed", rig_did());
-	rig_at(59999);
-	CHECK_STR("", rig_did());
+	AFTER(rig_exits(0, END_FAILURE), "refuse 0 failed");
+	AFTER(rig_at(59999), "");
 	CHECK_EQ(-1, rig_due());
-	rig_arrive();
-	CHECK_STR("refuse 0 failed, spawn 0", rig_did());
+	AFTER(rig_arrive(), "refuse 0 failed, spawn 0");
 }
 
 /* So many milliseconds after the last failure. */
@@ -465,8 +440,7 @@ a_connection_to_a_failed_app_brings_a_start_soon(void)
 	begin_failed();
 	(void)rig_did();
 	after_failure(100);
-	rig_arrive();
-	CHECK_STR("refuse 0 failed", rig_did());
+	AFTER(rig_arrive(), "refuse 0 failed");
 	after_failure(999);
 	CHECK_STR("", rig_did());
 	after_failure(1000);
@@ -498,8 +472,7 @@ a_failed_app_recovers_when_a_process_is_ready(void)
 	rig_ready(0);
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_STR("tell 0 recovered, tell 0 ready", rig_did());
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 }
 
 static void
@@ -512,8 +485,7 @@ failures_do_not_fail_an_app_that_has_a_ready_process(void)
 	rig_ready(1);
 	fail_starts(5);
 	CHECK(!app_has_failed(rig_app(0)));
-	rig_arrive();
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_arrive(), "hand 0>1");
 }
 
 static void
@@ -560,8 +532,7 @@ a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
 	rig_exits(0, END_SIGNAL);
-	rig_at(2000);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(2000), "spawn 0");
 	rig_spawn_failed(0, false);
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_EQ(1, rig_app(0)->failed_starts);
@@ -573,12 +544,9 @@ want_of_memory_is_no_failure_and_is_tried_again(void)
 	rig_add(&rig.o);
 	(void)rig_did();
 	for (int i = 0; i < 100; i++) {
-		rig_spawn_failed(0, true);
-		CHECK_STR("", rig_did());
-		rig_at(250 * (i + 1) - 1);
-		CHECK_STR("", rig_did());
-		rig_at(250 * (i + 1));
-		CHECK_STR("spawn 0", rig_did());
+		AFTER(rig_spawn_failed(0, true), "");
+		AFTER(rig_at(250 * (i + 1) - 1), "");
+		AFTER(rig_at(250 * (i + 1)), "spawn 0");
 	}
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_EQ(0, rig_app(0)->failed_starts);
@@ -606,15 +574,12 @@ a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
-	rig_at(29999);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(29999), "");
 	rig_at(30000);
 	/* The failure counts at once: the successor waits for it. */
 	CHECK_STR("term 0", rig_did());
-	rig_at(32000);
-	CHECK_STR("spawn 1", rig_did());
-	rig_at(35000);
-	CHECK_STR("kill 0", rig_did());
+	AFTER(rig_at(32000), "spawn 1");
+	AFTER(rig_at(35000), "kill 0");
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_START_TIMEOUT]);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
@@ -626,13 +591,9 @@ start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 	rig_add(&rig.o);
 	(void)rig_did();
 	pool_start_queued(&rig.pool, 0, rig.now);
-	rig_at(100000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(100000), "");
 	pool_start_began(&rig.pool, 0, rig.now);
-	rig_at(129999);
-	CHECK_STR("", rig_did());
-	rig_at(130000);
-	CHECK_STR("term 0", rig_did());
+	NOT_BEFORE(130000, "term 0");
 }
 
 static void
@@ -641,11 +602,9 @@ ready_said_after_start_timeout_is_too_late(void)
 	rig_add(&rig.o);
 	(void)rig_did();
 	rig_spawned(0);
-	rig_at(30000);
-	CHECK_STR("term 0", rig_did());
+	AFTER(rig_at(30000), "term 0");
 	CHECK(rig_ready(0));
-	rig_arrive();
-	CHECK_STR("", rig_did());
+	AFTER(rig_arrive(), "");
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
@@ -660,19 +619,15 @@ a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
 	handed = rig.now;
 	CHECK_STR("hand 0>0", rig_did());
 	rig_at(9999);
-	pool_unread(&rig.pool, 0, handed, rig.now);
-	CHECK_STR("", rig_did());
+	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "");
 	rig_at(10000);
-	pool_unread(&rig.pool, 0, handed, rig.now);
-	CHECK_STR("kill 0", rig_did());
-	pool_unread(&rig.pool, 0, handed, rig.now);
-	CHECK_STR("", rig_did());
+	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "kill 0");
+	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "");
 	CHECK_EQ(
 	    TSPAN_SECONDS(10), pool_idle_while_waiting(&rig.pool, 0, rig.now));
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_gone(0);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_gone(0), "hand 0>1");
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_PICKUP_TIMEOUT]);
 }
 
@@ -682,25 +637,19 @@ static void
 the_successor_of_a_process_killed_young_waits_for_restart_delay(void)
 {
 	begin_young(rig_options());
-	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	CHECK_STR("kill 0", rig_did());
-	rig_at(999);
-	CHECK_STR("", rig_did());
+	AFTER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now), "kill 0");
+	AFTER(rig_at(999), "");
 	rig_exits(0, END_SIGNAL);
-	rig_at(1251);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(1251), "spawn 0");
 }
 
 static void
 a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
 {
 	rig_running(rig_options(), 2);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	CHECK_STR("kill 0", rig_did());
-	rig_arrive();
-	CHECK_STR("hand 1>1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now), "kill 0");
+	AFTER(rig_arrive(), "hand 1>1");
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_NONSENSE]);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
@@ -709,50 +658,50 @@ a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(an_assigned_connection_of_a_dead_process_goes_back_at_once);
-	RIG(a_connection_that_a_dead_process_never_received_goes_to_a_sibling);
-	RIG(a_connection_that_a_dead_process_had_received_is_lost);
-	RIG(connections_taken_back_come_before_waiters_in_their_old_order);
-	RIG(a_connection_is_taken_back_retry_limit_times_and_then_refused);
-	RIG(a_number_that_is_used_again_has_no_retries);
-	RIG(messages_from_before_the_death_still_count);
-	RIG(nothing_is_handed_to_a_dead_process);
-	RIG(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
-	RIG(after_a_young_death_the_next_start_waits_for_restart_delay);
-	RIG(the_delay_doubles_with_a_quarter_of_jitter_at_most);
-	RIG(the_delay_ends_at_restart_delay_max);
-	RIG(a_shorter_restart_delay_max_holds_for_the_present_delay);
-	RIG(a_process_that_outlives_min_server_life_resets_the_delay);
-	RIG(an_older_process_does_not_reset_the_delay);
-	RIG(an_old_death_is_replaced_at_once);
-	RIG(an_end_that_we_asked_for_is_no_failure);
-	RIG(exit_0_without_a_session_is_a_failed_start);
-	RIG(a_process_that_retires_young_and_unused_has_a_late_successor);
-	RIG(exit_0_after_a_session_is_clean);
-	RIG(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
-	RIG(start_limit_failed_starts_in_a_row_fail_the_app);
-	RIG(waiters_and_newcomers_of_a_failed_app_are_refused);
-	RIG(accepting_paused_before_the_failure_is_resumed_and_refuses);
-	RIG(a_failed_app_leaves_other_apps_alone);
-	RIG(a_failed_app_tries_one_start_each_restart_delay_max);
-	RIG(a_failed_app_tries_one_start_at_a_time);
-	RIG(a_failed_app_without_a_minimum_tries_after_a_refusal);
-	RIG(a_connection_to_a_failed_app_brings_a_start_soon);
-	RIG(a_failed_app_starts_once_for_its_connections);
-	RIG(a_failed_app_recovers_when_a_process_is_ready);
-	RIG(failures_do_not_fail_an_app_that_has_a_ready_process);
-	RIG(once_a_session_has_ended_well_failures_are_counted_anew);
-	RIG(restart_clears_failed);
-	RIG(a_program_that_cannot_be_started_fails_the_app_at_once);
-	RIG(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
-	RIG(want_of_memory_is_no_failure_and_is_tried_again);
-	RIG(only_successful_starts_count_as_spawned);
-	RIG(a_process_not_ready_within_start_timeout_is_stopped_by_signals);
-	RIG(start_timeout_runs_from_the_start_and_not_from_the_queue);
-	RIG(ready_said_after_start_timeout_is_too_late);
-	RIG(a_process_that_receives_nothing_is_killed_after_pickup_timeout);
-	RIG(the_successor_of_a_process_killed_young_waits_for_restart_delay);
-	RIG(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more);
+	rig_start(argc, argv);
+	RUN(an_assigned_connection_of_a_dead_process_goes_back_at_once);
+	RUN(a_connection_that_a_dead_process_never_received_goes_to_a_sibling);
+	RUN(a_connection_that_a_dead_process_had_received_is_lost);
+	RUN(connections_taken_back_come_before_waiters_in_their_old_order);
+	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
+	RUN(a_number_that_is_used_again_has_no_retries);
+	RUN(messages_from_before_the_death_still_count);
+	RUN(nothing_is_handed_to_a_dead_process);
+	RUN(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
+	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
+	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);
+	RUN(the_delay_ends_at_restart_delay_max);
+	RUN(a_shorter_restart_delay_max_holds_for_the_present_delay);
+	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
+	RUN(an_older_process_does_not_reset_the_delay);
+	RUN(an_old_death_is_replaced_at_once);
+	RUN(an_end_that_we_asked_for_is_no_failure);
+	RUN(exit_0_without_a_session_is_a_failed_start);
+	RUN(a_process_that_retires_young_and_unused_has_a_late_successor);
+	RUN(exit_0_after_a_session_is_clean);
+	RUN(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
+	RUN(start_limit_failed_starts_in_a_row_fail_the_app);
+	RUN(waiters_and_newcomers_of_a_failed_app_are_refused);
+	RUN(accepting_paused_before_the_failure_is_resumed_and_refuses);
+	RUN(a_failed_app_leaves_other_apps_alone);
+	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
+	RUN(a_failed_app_tries_one_start_at_a_time);
+	RUN(a_failed_app_without_a_minimum_tries_after_a_refusal);
+	RUN(a_connection_to_a_failed_app_brings_a_start_soon);
+	RUN(a_failed_app_starts_once_for_its_connections);
+	RUN(a_failed_app_recovers_when_a_process_is_ready);
+	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);
+	RUN(once_a_session_has_ended_well_failures_are_counted_anew);
+	RUN(restart_clears_failed);
+	RUN(a_program_that_cannot_be_started_fails_the_app_at_once);
+	RUN(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
+	RUN(want_of_memory_is_no_failure_and_is_tried_again);
+	RUN(only_successful_starts_count_as_spawned);
+	RUN(a_process_not_ready_within_start_timeout_is_stopped_by_signals);
+	RUN(start_timeout_runs_from_the_start_and_not_from_the_queue);
+	RUN(ready_said_after_start_timeout_is_too_late);
+	RUN(a_process_that_receives_nothing_is_killed_after_pickup_timeout);
+	RUN(the_successor_of_a_process_killed_young_waits_for_restart_delay);
+	RUN(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more);
 	return check_finish();
 }

@@ -17,8 +17,7 @@ static void
 min_processes_are_started_at_once(void)
 {
 	rig.o.min_processes = 3;
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0, spawn 1, spawn 2");
 }
 
 static void
@@ -28,10 +27,8 @@ an_app_is_ready_when_min_processes_are(void)
 	rig.o.min_processes = 2;
 	rig_add(&rig.o);
 	(void)rig_did();
-	rig_ready(0);
-	CHECK_STR("", rig_did());
-	rig_ready(1);
-	CHECK_STR("tell 0 ready", rig_did());
+	AFTER(rig_ready(0), "");
+	AFTER(rig_ready(1), "tell 0 ready");
 }
 
 static void
@@ -41,8 +38,7 @@ without_sessions_an_app_is_ready_when_it_is_spawned(void)
 	rig.o.sessions = false;
 	rig_add(&rig.o);
 	(void)rig_did();
-	rig_spawned(0);
-	CHECK_STR("tell 0 ready", rig_did());
+	AFTER(rig_spawned(0), "tell 0 ready");
 }
 
 static void
@@ -53,8 +49,7 @@ a_clean_end_below_the_minimum_is_replaced_at_once(void)
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "spawn 2");
 }
 
 static void
@@ -64,8 +59,7 @@ an_end_above_the_minimum_is_not_replaced(void)
 	rig_arrive();
 	(void)rig_did();
 	rig_done(0);
-	rig_exits(0, END_EXIT);
-	CHECK_STR("", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "");
 }
 
 static void
@@ -73,10 +67,8 @@ with_no_minimum_no_process_starts_before_a_connection_comes(void)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
-	rig_at(10000);
-	CHECK_STR("", rig_did());
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(10000), "");
+	AFTER(rig_arrive(), "spawn 0");
 }
 
 static void
@@ -86,12 +78,9 @@ without_a_queue_the_first_connection_waits_for_the_first_process(void)
 	rig.o.max_queue = 0;
 	rig.o.close_when_full = true;
 	rig_add(&rig.o);
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
-	rig_arrive();
-	CHECK_STR("refuse 1 full", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "spawn 0");
+	AFTER(rig_arrive(), "refuse 1 full");
+	AFTER(rig_ready(0), "hand 0>0");
 }
 
 static void
@@ -100,10 +89,8 @@ a_paused_listener_brings_the_first_process_too(void)
 	rig.o.min_processes = 0;
 	rig.o.max_queue = 0;
 	rig_add(&rig.o);
-	rig_accept_paused(0);
-	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("resume 0", rig_did());
+	AFTER(rig_accept_paused(0), "spawn 0");
+	AFTER(rig_ready(0), "resume 0");
 }
 
 /* --- waiters ------------------------------------------------------------ */
@@ -115,10 +102,7 @@ a_process_is_started_when_the_oldest_has_waited_start_delay(void)
 	rig_at(30);
 	rig_arrive_n(5);
 	CHECK_EQ(130, rig_due());
-	rig_at(129);
-	CHECK_STR("", rig_did());
-	rig_at(130);
-	CHECK_STR("spawn 1", rig_did());
+	NOT_BEFORE(130, "spawn 1");
 }
 
 static void
@@ -128,8 +112,7 @@ a_connection_served_within_start_delay_starts_no_process(void)
 	rig_arrive();
 	rig_at(50);
 	rig_done(0);
-	rig_at(1000);
-	CHECK_STR("hand 1>0", rig_did());
+	AFTER(rig_at(1000), "hand 1>0");
 }
 
 static void
@@ -137,19 +120,13 @@ the_pace_doubles_while_waiters_remain(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(20);
-	rig_at(100);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("hand 1>1", rig_did());
-	rig_at(199);
-	CHECK_STR("", rig_did());
-	rig_at(200);
-	CHECK_STR("spawn 2, spawn 3", rig_did());
+	AFTER(rig_at(100), "spawn 1");
+	AFTER(rig_ready(1), "hand 1>1");
+	NOT_BEFORE(200, "spawn 2, spawn 3");
 	rig_ready(2);
 	rig_ready(3);
 	(void)rig_did();
-	rig_at(300);
-	CHECK_STR("spawn 4, spawn 5, spawn 6, spawn 7", rig_did());
+	AFTER(rig_at(300), "spawn 4, spawn 5, spawn 6, spawn 7");
 }
 
 static void
@@ -157,12 +134,9 @@ starting_processes_count_for_the_pace(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(20);
-	rig_at(100);
-	CHECK_STR("spawn 1", rig_did());
-	rig_at(200);
-	CHECK_STR("spawn 2", rig_did());
-	rig_at(300);
-	CHECK_STR("spawn 3, spawn 4", rig_did());
+	AFTER(rig_at(100), "spawn 1");
+	AFTER(rig_at(200), "spawn 2");
+	AFTER(rig_at(300), "spawn 3, spawn 4");
 }
 
 static void
@@ -170,8 +144,7 @@ no_more_processes_are_started_than_waiters_need(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(2);
-	rig_at(1000);
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER(rig_at(1000), "spawn 1, spawn 2");
 }
 
 static void
@@ -180,8 +153,7 @@ with_concurrency_one_start_serves_several_waiters(void)
 	rig.o.concurrency = 4;
 	begin_busy(rig.o, 1);
 	rig_arrive_n(5);
-	rig_at(1000);
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER(rig_at(1000), "spawn 1, spawn 2");
 }
 
 static void
@@ -189,17 +161,12 @@ the_pace_falls_back_when_the_queue_is_empty(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(3);
-	rig_at(200);
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER(rig_at(200), "spawn 1, spawn 2");
 	rig_ready(1);
 	rig_ready(2);
-	rig_done(0);
-	CHECK_STR("hand 1>1, hand 2>2, hand 3>0", rig_did());
+	AFTER(rig_done(0), "hand 1>1, hand 2>2, hand 3>0");
 	rig_arrive_n(5);
-	rig_at(299);
-	CHECK_STR("", rig_did());
-	rig_at(300);
-	CHECK_STR("spawn 3", rig_did());
+	NOT_BEFORE(300, "spawn 3");
 }
 
 static void
@@ -207,10 +174,8 @@ without_start_delay_all_processes_needed_start_at_once(void)
 {
 	rig.o.start_delay = 0;
 	begin_busy(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("spawn 1", rig_did());
-	rig_arrive_n(2);
-	CHECK_STR("spawn 2, spawn 3", rig_did());
+	AFTER(rig_arrive(), "spawn 1");
+	AFTER(rig_arrive_n(2), "spawn 2, spawn 3");
 }
 
 static void
@@ -221,8 +186,7 @@ without_start_delay_or_any_process_all_needed_start_at_once(void)
 	rig.o.concurrency = 2;
 	rig_add(&rig.o);
 	(void)rig_did();
-	rig_arrive_n(5);
-	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	AFTER(rig_arrive_n(5), "spawn 0, spawn 1, spawn 2");
 }
 
 /* --- patience ------------------------------------------------------------ */
@@ -244,10 +208,7 @@ a_waiter_waits_no_longer_than_a_start_takes(void)
 	begin_measured(rig_options(), 5);
 	rig_arrive_n(2);
 	CHECK_EQ(10, rig_due());
-	rig_at(9);
-	CHECK_STR("", rig_did());
-	rig_at(10);
-	CHECK_STR("spawn 1", rig_did());
+	NOT_BEFORE(10, "spawn 1");
 }
 
 static void
@@ -255,10 +216,7 @@ a_start_of_over_start_delay_leaves_the_patience_at_start_delay(void)
 {
 	begin_measured(rig_options(), 101);
 	rig_arrive();
-	rig_at(200);
-	CHECK_STR("", rig_did());
-	rig_at(201);
-	CHECK_STR("spawn 1", rig_did());
+	NOT_BEFORE(201, "spawn 1");
 }
 
 static void
@@ -266,14 +224,9 @@ each_step_of_growth_waits_as_long_as_a_start_takes(void)
 {
 	begin_measured(rig_options(), 5);
 	rig_arrive_n(20);
-	rig_at(10);
-	CHECK_STR("spawn 1", rig_did());
-	rig_at(14);
-	CHECK_STR("", rig_did());
-	rig_at(15);
-	CHECK_STR("spawn 2", rig_did());
-	rig_at(20);
-	CHECK_STR("spawn 3, spawn 4", rig_did());
+	AFTER(rig_at(10), "spawn 1");
+	NOT_BEFORE(15, "spawn 2");
+	AFTER(rig_at(20), "spawn 3, spawn 4");
 }
 
 static void
@@ -282,8 +235,7 @@ each_start_halves_the_weight_of_those_before(void)
 	begin_measured(rig_options(), 80);
 	CHECK_EQ(TSPAN_MSECONDS(80), rig.pool.apps[0].start_time);
 	rig_arrive();
-	rig_at(160);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(160), "spawn 1");
 	rig_at(180);
 	rig_ready(1);
 	CHECK_EQ(TSPAN_MSECONDS(50), rig.pool.apps[0].start_time);
@@ -307,11 +259,9 @@ the_first_start_that_is_measured_brings_a_due_growth_at_once(void)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
-	rig_arrive_n(4);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_arrive_n(4), "spawn 0");
 	rig_at(5);
-	rig_ready(0);
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_ready(0), "hand 0>0, spawn 1");
 }
 
 static void
@@ -344,10 +294,7 @@ spare_processes_keep_to_start_delay(void)
 	rig.o.min_idle = 1;
 	begin_measured(rig.o, 5);
 	CHECK_EQ(105, rig_due());
-	rig_at(104);
-	CHECK_STR("", rig_did());
-	rig_at(105);
-	CHECK_STR("spawn 1", rig_did());
+	NOT_BEFORE(105, "spawn 1");
 }
 
 /* --- steps --------------------------------------------------------------- */
@@ -358,15 +305,11 @@ a_linear_step_is_one_process_those_starting_not_counted(void)
 	rig.o.growth = GROWTH_LINEAR;
 	begin_busy(rig.o, 1);
 	rig_arrive_n(20);
-	rig_at(100);
-	CHECK_STR("spawn 1", rig_did());
-	rig_at(200);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(rig_at(100), "spawn 1");
+	AFTER(rig_at(200), "spawn 2");
 	rig_ready(1);
-	rig_ready(2);
-	CHECK_STR("hand 1>1, hand 2>2", rig_did());
-	rig_at(300);
-	CHECK_STR("spawn 3", rig_did());
+	AFTER(rig_ready(2), "hand 1>1, hand 2>2");
+	AFTER(rig_at(300), "spawn 3");
 }
 
 /* What it starts is ready within a millisecond, and soon busy. */
@@ -393,8 +336,7 @@ linear_steps_start_no_more_than_waiters_need(void)
 	rig.o.growth = GROWTH_LINEAR;
 	begin_busy(rig.o, 1);
 	rig_arrive_n(2);
-	rig_at(1000);
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER(rig_at(1000), "spawn 1, spawn 2");
 }
 
 static void
@@ -403,15 +345,9 @@ a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 	rig.o.growth = GROWTH_ALL;
 	begin_busy(rig.o, 1);
 	rig_arrive_n(3);
-	rig_at(99);
-	CHECK_STR("", rig_did());
-	rig_at(100);
-	CHECK_STR("spawn 1, spawn 2, spawn 3", rig_did());
+	NOT_BEFORE(100, "spawn 1, spawn 2, spawn 3");
 	rig_arrive();
-	rig_at(199);
-	CHECK_STR("", rig_did());
-	rig_at(200);
-	CHECK_STR("spawn 4", rig_did());
+	NOT_BEFORE(200, "spawn 4");
 }
 
 /* --- the first process, and what comes back ------------------------------ */
@@ -421,10 +357,8 @@ without_any_process_the_first_is_started_at_once(void)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
-	rig_arrive_n(5);
-	CHECK_STR("spawn 0", rig_did());
-	rig_at(99);
-	CHECK_STR("", rig_did());
+	AFTER(rig_arrive_n(5), "spawn 0");
+	AFTER(rig_at(99), "");
 }
 
 /* Waiters of the backoff are past start_delay by far. */
@@ -437,12 +371,9 @@ after_the_first_of_old_waiters_the_pace_goes_on(void)
 	(void)rig_did();
 	rig_at(50);
 	rig_exits(0, END_SIGNAL);
-	rig_at(1050);
-	CHECK_STR("spawn 0", rig_did());
-	rig_at(1150);
-	CHECK_STR("spawn 1", rig_did());
-	rig_at(1250);
-	CHECK_STR("spawn 2, spawn 3", rig_did());
+	AFTER(rig_at(1050), "spawn 0");
+	AFTER(rig_at(1150), "spawn 1");
+	AFTER(rig_at(1250), "spawn 2, spawn 3");
 }
 
 /* The connection has waited long, in a process that never read it. */
@@ -451,19 +382,15 @@ a_connection_taken_back_makes_the_app_grow_at_once(void)
 {
 	begin_busy(rig.o, 2);
 	rig_arrive();
-	rig_at(100);
-	CHECK_STR("spawn 2", rig_did());
-	rig_ready(2);
-	CHECK_STR("hand 2>2", rig_did());
+	AFTER(rig_at(100), "spawn 2");
+	AFTER(rig_ready(2), "hand 2>2");
 	rig_at(40000);
 	rig_arrive();
-	rig_at(40100);
-	CHECK_STR("spawn 3", rig_did());
+	AFTER(rig_at(40100), "spawn 3");
 	rig_ready(3);
 	rig_at(40150);
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	CHECK_STR("hand 3>3, spawn 4", rig_did());
+	AFTER(rig_retaken(0), "hand 3>3, spawn 4");
 	rig_gone(0);
 }
 
@@ -475,8 +402,7 @@ an_app_never_exceeds_its_max_processes(void)
 	rig.o.max_processes = 3;
 	begin_busy(rig.o, 1);
 	rig_arrive_n(20);
-	rig_at(5000);
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER(rig_at(5000), "spawn 1, spawn 2");
 }
 
 static void
@@ -495,11 +421,9 @@ a_raised_ceiling_serves_waiters_at_once(void)
 	rig.o.max_processes = 1;
 	begin_busy(rig.o, 1);
 	rig_arrive_n(3);
-	rig_at(5000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(5000), "");
 	rig.o.max_processes = 2;
-	rig_change(0, &rig.o);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_change(0, &rig.o), "spawn 1");
 }
 
 /* Two apps of one busy process each under a ceiling of `max` for both. */
@@ -525,10 +449,8 @@ the_apps_together_never_exceed_max_processes(void)
 		rig_arrive_at(0);
 		rig_arrive_at(1);
 	}
-	rig_at(5000);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(rig_at(5000), "spawn 2");
 	CHECK_EQ(3, rig.pool.count);
-	rig_end();
 }
 
 static void
@@ -538,14 +460,10 @@ a_process_that_is_leaving_takes_a_place_until_it_is_gone(void)
 	rig_arrive_at(1);
 	rig_at(200);
 	rig_done(0);
-	pool_retire(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0");
 	CHECK_EQ(1, rig.pool.count);
-	rig_died(0, END_EXIT);
-	CHECK_STR("", rig_did());
-	rig_gone(0);
-	CHECK_STR("spawn 0", rig_did());
-	rig_end();
+	AFTER(rig_died(0, END_EXIT), "");
+	AFTER(rig_gone(0), "spawn 0");
 }
 
 static void
@@ -556,15 +474,12 @@ places_go_to_apps_in_the_order_of_asking(void)
 	rig_at(50);
 	rig_arrive_at(0);
 	rig_arrive_at(0);
-	rig_at(1000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(1000), "");
 	/* App 0 loses its process: the place is for app 1, which came first. */
 	rig_done(0);
 	(void)rig_did();
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 	CHECK_EQ(1, rig_process(0)->app);
-	rig_end();
 }
 
 static void
@@ -583,7 +498,6 @@ an_app_that_got_a_place_goes_to_the_end_of_the_line(void)
 	pool_resize(&rig.pool, 4, 0, rig.now);
 	(void)rig_did();
 	CHECK_EQ(0, rig_process(3)->app);
-	rig_end();
 }
 
 static void
@@ -601,12 +515,10 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	CHECK_EQ(0, rig.pool.places.first);
 	rig_done(1);
 	(void)rig_did();
-	rig_exits(1, END_EXIT);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 	CHECK_EQ(0, rig_process(1)->app);
 	CHECK(rig_app(0)->places_wanted == 0);
 	CHECK(rig_app(1)->places_wanted > 0);
-	rig_end();
 }
 
 /* The wish of an app to grow comes last, its minimum first. */
@@ -626,7 +538,6 @@ an_app_in_line_that_falls_below_its_minimum_goes_to_the_front(void)
 	rig_change(0, &o);
 	CHECK_EQ(0, rig.pool.places.first);
 	CHECK_EQ(2, rig.pool.places.count);
-	rig_end();
 }
 
 static void
@@ -638,13 +549,8 @@ an_app_that_got_a_place_goes_on_at_its_pace(void)
 	rig_at(100);
 	CHECK(rig_app(1)->places_wanted > 0);
 	rig_at(150);
-	pool_resize(&rig.pool, 8, 0, rig.now);
-	CHECK_STR("spawn 2", rig_did());
-	rig_at(199);
-	CHECK_STR("", rig_did());
-	rig_at(200);
-	CHECK_STR("spawn 3", rig_did());
-	rig_end();
+	AFTER(pool_resize(&rig.pool, 8, 0, rig.now), "spawn 2");
+	NOT_BEFORE(200, "spawn 3");
 }
 
 static void
@@ -658,10 +564,8 @@ a_minimum_comes_before_apps_that_want_to_grow(void)
 	rig_arrive_at(1);
 	rig_at(1000);
 	rig_done(0);
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 	CHECK_EQ(0, rig_process(0)->app);
-	rig_end();
 }
 
 static void
@@ -670,11 +574,8 @@ a_raised_global_ceiling_serves_the_line_at_once(void)
 	begin_two(2);
 	rig_arrive_at(0);
 	rig_arrive_at(1);
-	rig_at(1000);
-	CHECK_STR("", rig_did());
-	pool_resize(&rig.pool, 4, 0, rig.now);
-	CHECK_STR("spawn 2, spawn 3", rig_did());
-	rig_end();
+	AFTER(rig_at(1000), "");
+	AFTER(pool_resize(&rig.pool, 4, 0, rig.now), "spawn 2, spawn 3");
 }
 
 static void
@@ -683,13 +584,8 @@ a_stuck_process_gives_its_place_to_the_line(void)
 	begin_two(2);
 	rig_arrive_at(1);
 	rig_at(1000);
-	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	CHECK_STR("kill 0", rig_did());
-	rig_at(5999);
-	CHECK_STR("", rig_did());
-	rig_at(6000);
-	CHECK_STR("spawn 2", rig_did());
-	rig_end();
+	AFTER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now), "kill 0");
+	NOT_BEFORE(6000, "spawn 2");
 }
 
 /* The SPAWN is not taken out: the process has never lived. */
@@ -708,7 +604,6 @@ a_start_that_was_called_off_gives_its_place_to_the_line(void)
 	CHECK(rig_app(0)->places_wanted == 0);
 	CHECK_STR("spawn 2, spawn 3", rig_did());
 	CHECK_EQ(0, rig_process(2)->app);
-	rig_end();
 }
 
 static void
@@ -721,71 +616,64 @@ an_app_in_line_without_waiters_any_more_gets_no_place(void)
 	rig_done(1);
 	(void)rig_did();
 	CHECK(rig_app(1)->places_wanted == 0);
-	pool_resize(&rig.pool, 4, 0, rig.now);
-	CHECK_STR("", rig_did());
-	rig_end();
+	AFTER(pool_resize(&rig.pool, 4, 0, rig.now), "");
 }
 
 static void
 a_full_table_of_processes_is_a_ceiling_too(void)
 {
 	struct pool_limits limits = rig_limits();
-	struct app_options o = rig_options();
 
 	limits.processes = 2;
 	rig_begin_with(limits, 20);
-	rig_running(o, 2);
+	rig_running(rig.o, 2);
 	rig_arrive_n(4);
 	(void)rig_did();
-	rig_at(1000);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 2>0", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 0", rig_did());
-	rig_end();
+	AFTER(rig_at(1000), "");
+	AFTER(rig_done(0), "hand 2>0");
+	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(min_processes_are_started_at_once);
-	RIG(an_app_is_ready_when_min_processes_are);
-	RIG(without_sessions_an_app_is_ready_when_it_is_spawned);
-	RIG(a_clean_end_below_the_minimum_is_replaced_at_once);
-	RIG(an_end_above_the_minimum_is_not_replaced);
-	RIG(with_no_minimum_no_process_starts_before_a_connection_comes);
-	RIG(without_a_queue_the_first_connection_waits_for_the_first_process);
-	RIG(a_paused_listener_brings_the_first_process_too);
-	RIG(a_process_is_started_when_the_oldest_has_waited_start_delay);
-	RIG(a_connection_served_within_start_delay_starts_no_process);
-	RIG(the_pace_doubles_while_waiters_remain);
-	RIG(starting_processes_count_for_the_pace);
-	RIG(no_more_processes_are_started_than_waiters_need);
-	RIG(with_concurrency_one_start_serves_several_waiters);
-	RIG(the_pace_falls_back_when_the_queue_is_empty);
-	RIG(without_start_delay_all_processes_needed_start_at_once);
-	RIG(without_start_delay_or_any_process_all_needed_start_at_once);
-	RIG(a_waiter_waits_no_longer_than_a_start_takes);
-	RIG(a_start_of_over_start_delay_leaves_the_patience_at_start_delay);
-	RIG(each_step_of_growth_waits_as_long_as_a_start_takes);
-	RIG(each_start_halves_the_weight_of_those_before);
-	RIG(the_time_in_the_start_queue_is_no_part_of_a_start);
-	RIG(the_first_start_that_is_measured_brings_a_due_growth_at_once);
-	RIG(a_start_that_fails_measures_nothing);
-	RIG(ready_after_measures_no_start);
-	RIG(spare_processes_keep_to_start_delay);
-	RIG(a_linear_step_is_one_process_those_starting_not_counted);
-	RIG(linear_steps_are_start_delay_apart_however_short_starts_are);
-	RIG(linear_steps_start_no_more_than_waiters_need);
-	RIG(a_step_of_all_is_what_the_waiters_need_after_the_patience);
-	RIG(without_any_process_the_first_is_started_at_once);
-	RIG(after_the_first_of_old_waiters_the_pace_goes_on);
-	RIG(a_connection_taken_back_makes_the_app_grow_at_once);
-	RIG(an_app_never_exceeds_its_max_processes);
-	RIG(at_its_ceiling_an_app_has_no_deadline_for_growth);
-	RIG(a_raised_ceiling_serves_waiters_at_once);
+	rig_start(argc, argv);
+	RUN(min_processes_are_started_at_once);
+	RUN(an_app_is_ready_when_min_processes_are);
+	RUN(without_sessions_an_app_is_ready_when_it_is_spawned);
+	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
+	RUN(an_end_above_the_minimum_is_not_replaced);
+	RUN(with_no_minimum_no_process_starts_before_a_connection_comes);
+	RUN(without_a_queue_the_first_connection_waits_for_the_first_process);
+	RUN(a_paused_listener_brings_the_first_process_too);
+	RUN(a_process_is_started_when_the_oldest_has_waited_start_delay);
+	RUN(a_connection_served_within_start_delay_starts_no_process);
+	RUN(the_pace_doubles_while_waiters_remain);
+	RUN(starting_processes_count_for_the_pace);
+	RUN(no_more_processes_are_started_than_waiters_need);
+	RUN(with_concurrency_one_start_serves_several_waiters);
+	RUN(the_pace_falls_back_when_the_queue_is_empty);
+	RUN(without_start_delay_all_processes_needed_start_at_once);
+	RUN(without_start_delay_or_any_process_all_needed_start_at_once);
+	RUN(a_waiter_waits_no_longer_than_a_start_takes);
+	RUN(a_start_of_over_start_delay_leaves_the_patience_at_start_delay);
+	RUN(each_step_of_growth_waits_as_long_as_a_start_takes);
+	RUN(each_start_halves_the_weight_of_those_before);
+	RUN(the_time_in_the_start_queue_is_no_part_of_a_start);
+	RUN(the_first_start_that_is_measured_brings_a_due_growth_at_once);
+	RUN(a_start_that_fails_measures_nothing);
+	RUN(ready_after_measures_no_start);
+	RUN(spare_processes_keep_to_start_delay);
+	RUN(a_linear_step_is_one_process_those_starting_not_counted);
+	RUN(linear_steps_are_start_delay_apart_however_short_starts_are);
+	RUN(linear_steps_start_no_more_than_waiters_need);
+	RUN(a_step_of_all_is_what_the_waiters_need_after_the_patience);
+	RUN(without_any_process_the_first_is_started_at_once);
+	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
+	RUN(a_connection_taken_back_makes_the_app_grow_at_once);
+	RUN(an_app_never_exceeds_its_max_processes);
+	RUN(at_its_ceiling_an_app_has_no_deadline_for_growth);
+	RUN(a_raised_ceiling_serves_waiters_at_once);
 	RUN(the_apps_together_never_exceed_max_processes);
 	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
 	RUN(places_go_to_apps_in_the_order_of_asking);

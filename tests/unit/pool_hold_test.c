@@ -26,15 +26,12 @@ a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
 	CHECK_STR("stop 0, stop 1", rig_did());
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	CHECK_STR("draining", app_state_name(rig_app(0)));
-	rig_exits(0, END_EXIT);
-	CHECK_STR("", rig_did());
-	rig_exits(1, END_EXIT);
-	CHECK_STR("tell 0 at rest", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "");
+	AFTER(rig_exits(1, END_EXIT), "tell 0 at rest");
 	CHECK_STR("drained", app_state_name(rig_app(0)));
 	CHECK_EQ(2, rig_app(0)->figures.exits[END_DRAINED]);
 	/* Nothing brings it back by itself. */
-	rig_at(3600000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(3600000), "");
 }
 
 static void
@@ -42,12 +39,10 @@ a_draining_app_serves_sessions_and_waiters_first(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 	hold(END_DRAINED);
 	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0, stop 0", rig_did());
+	AFTER(rig_done(0), "hand 1>0, stop 0");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 	rig_done(0);
 	CHECK_EQ(2, rig_app(0)->figures.completed);
@@ -58,15 +53,12 @@ a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_arrive(), "spawn 0");
 	hold(END_DRAINED);
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
-	rig_at(10000);
-	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0, stop 0", rig_did());
+	AFTER(rig_at(10000), "spawn 0");
+	AFTER(rig_ready(0), "hand 0>0, stop 0");
 }
 
 static void
@@ -80,10 +72,8 @@ a_connection_that_comes_back_to_a_held_app_is_served(void)
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	CHECK_STR("draining", app_state_name(rig_app(0)));
-	rig_gone(0);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("hand 0>1, stop 1", rig_did());
+	AFTER(rig_gone(0), "spawn 1");
+	AFTER(rig_ready(1), "hand 0>1, stop 1");
 }
 
 static void
@@ -98,8 +88,7 @@ a_paused_listener_of_a_drained_app_asks_for_no_process(void)
 	rig_accept_paused(0);
 	CHECK_EQ(1, app_demand(rig_app(0)));
 	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0, stop 0", rig_did());
+	AFTER(rig_ready(0), "hand 0>0, stop 0");
 }
 
 static void
@@ -118,8 +107,7 @@ a_resumed_app_begins_anew(void)
 	CHECK_STR("starting", app_state_name(rig_app(0)));
 	CHECK(pool_may_accept(&rig.pool, 0));
 	rig_ready(0);
-	rig_ready(1);
-	CHECK_STR("tell 0 ready", rig_did());
+	AFTER(rig_ready(1), "tell 0 ready");
 }
 
 static void
@@ -131,8 +119,7 @@ an_app_that_is_resumed_early_keeps_its_busy_process(void)
 	(void)rig_did();
 	hold(END_DRAINED);
 	resume();
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
+	AFTER(rig_done(0), "hand 1>0");
 	rig_done(0);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
@@ -161,10 +148,8 @@ a_stopping_app_serves_its_backlog_first(void)
 	hold(END_STOPPED);
 	CHECK_STR("", rig_did());
 	CHECK_STR("stopping", app_state_name(rig_app(0)));
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
 
@@ -176,11 +161,9 @@ a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
 	(void)rig_did();
 	rig_exits(0, END_EXIT);
 	hold(END_STOPPED);
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_arrive(), "spawn 0");
 	pool_app_drained(&rig.pool, 0, rig.now);
-	rig_ready(0);
-	CHECK_STR("hand 0>0, stop 0", rig_did());
+	AFTER(rig_ready(0), "hand 0>0, stop 0");
 }
 
 static void
@@ -191,8 +174,7 @@ a_held_app_ends_with_all_others(void)
 	(void)rig_did();
 	rig_exits(0, END_EXIT);
 	pool_stop(&rig.pool, TSPAN_SECONDS(30), TSPAN_SECONDS(5), rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
 }
 
 static void
@@ -202,26 +184,25 @@ a_held_app_is_not_rolled_out(void)
 	rig_arrive();
 	(void)rig_did();
 	hold(END_DRAINED);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 0");
 	CHECK(!app_rolling(rig_app(0)));
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_drained_app_has_its_processes_stop_and_accepts_nothing);
-	RIG(a_draining_app_serves_sessions_and_waiters_first);
-	RIG(a_waiter_of_a_draining_app_gets_a_process_for_itself);
-	RIG(a_connection_that_comes_back_to_a_held_app_is_served);
-	RIG(a_paused_listener_of_a_drained_app_asks_for_no_process);
-	RIG(a_resumed_app_begins_anew);
-	RIG(an_app_that_is_resumed_early_keeps_its_busy_process);
-	RIG(a_failed_app_that_was_held_is_tried_again);
-	RIG(a_stopping_app_serves_its_backlog_first);
-	RIG(a_drained_app_that_stops_accepts_what_waits_in_its_backlog);
-	RIG(a_held_app_ends_with_all_others);
-	RIG(a_held_app_is_not_rolled_out);
+	rig_start(argc, argv);
+	RUN(a_drained_app_has_its_processes_stop_and_accepts_nothing);
+	RUN(a_draining_app_serves_sessions_and_waiters_first);
+	RUN(a_waiter_of_a_draining_app_gets_a_process_for_itself);
+	RUN(a_connection_that_comes_back_to_a_held_app_is_served);
+	RUN(a_paused_listener_of_a_drained_app_asks_for_no_process);
+	RUN(a_resumed_app_begins_anew);
+	RUN(an_app_that_is_resumed_early_keeps_its_busy_process);
+	RUN(a_failed_app_that_was_held_is_tried_again);
+	RUN(a_stopping_app_serves_its_backlog_first);
+	RUN(a_drained_app_that_stops_accepts_what_waits_in_its_backlog);
+	RUN(a_held_app_ends_with_all_others);
+	RUN(a_held_app_is_not_rolled_out);
 	return check_finish();
 }

@@ -25,8 +25,7 @@ static void
 no_connection_is_handed_out_without_a_lock(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	CHECK_STR("lock 0", rig_did());
+	AFTER(rig_arrive(), "lock 0");
 	granted(7);
 	CHECK_STR("hand 0>0", rig_did());
 }
@@ -35,16 +34,14 @@ static void
 no_more_locks_are_asked_for_than_there_are_places(void)
 {
 	begin_limited(2, false);
-	rig_arrive_n(5);
-	CHECK_STR("lock 0, lock 0", rig_did());
+	AFTER(rig_arrive_n(5), "lock 0, lock 0");
 }
 
 static void
 no_more_locks_are_asked_for_than_connections_wait(void)
 {
 	begin_limited(4, false);
-	rig_arrive_n(2);
-	CHECK_STR("lock 0, lock 0", rig_did());
+	AFTER(rig_arrive_n(2), "lock 0, lock 0");
 }
 
 static void
@@ -67,8 +64,7 @@ done_gives_the_lock_back_and_asks_for_the_next(void)
 	(void)rig_did();
 	granted(5);
 	(void)rig_did();
-	rig_done(0);
-	CHECK_STR("unlock 5, lock 0", rig_did());
+	AFTER(rig_done(0), "unlock 5, lock 0");
 }
 
 static void
@@ -107,10 +103,8 @@ a_connection_taken_back_keeps_its_lock(void)
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
 	(void)rig_did();
-	rig_retaken(0);
-	CHECK_STR("hand 0>1", rig_did());
-	rig_done(1);
-	CHECK_STR("unlock 4", rig_did());
+	AFTER(rig_retaken(0), "hand 0>1");
+	AFTER(rig_done(1), "unlock 4");
 }
 
 static void
@@ -118,10 +112,8 @@ waiting_for_a_lock_does_not_make_the_app_grow(void)
 {
 	rig.o.limited = true;
 	rig_running(rig.o, 1);
-	rig_arrive_n(3);
-	CHECK_STR("lock 0", rig_did());
-	rig_at(5000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_arrive_n(3), "lock 0");
+	AFTER(rig_at(5000), "");
 }
 
 static void
@@ -133,8 +125,7 @@ waiting_for_a_process_makes_the_app_grow(void)
 	(void)rig_did();
 	granted(1);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_at(150);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(150), "spawn 1");
 }
 
 static void
@@ -153,12 +144,8 @@ with_on_full_wait_a_denied_waiter_stays_and_asks_again(void)
 	begin_limited(1, false);
 	rig_arrive();
 	(void)rig_did();
-	pool_lock_denied(&rig.pool, 0, false, rig.now);
-	CHECK_STR("", rig_did());
-	rig_at(99);
-	CHECK_STR("", rig_did());
-	rig_at(100);
-	CHECK_STR("lock 0", rig_did());
+	AFTER(pool_lock_denied(&rig.pool, 0, false, rig.now), "");
+	NOT_BEFORE(100, "lock 0");
 }
 
 static void
@@ -167,13 +154,11 @@ with_on_full_close_a_denied_waiter_is_refused(void)
 	begin_limited(1, true);
 	rig_arrive();
 	(void)rig_did();
-	pool_lock_denied(&rig.pool, 0, false, rig.now);
-	CHECK_STR("refuse 0 limit", rig_did());
+	AFTER(pool_lock_denied(&rig.pool, 0, false, rig.now), "refuse 0 limit");
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 	rig_arrive();
 	(void)rig_did();
-	pool_lock_denied(&rig.pool, 0, true, rig.now);
-	CHECK_STR("refuse 0 late", rig_did());
+	AFTER(pool_lock_denied(&rig.pool, 0, true, rig.now), "refuse 0 late");
 	CHECK_EQ(1, rig_app(0)->figures.timed_out);
 }
 
@@ -191,8 +176,7 @@ without_a_server_an_open_limit_needs_no_locks_for_a_while(void)
 	/* The other request has no answer either. */
 	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
 	rig_at(1000);
-	rig_arrive();
-	CHECK_STR("lock 0", rig_did());
+	AFTER(rig_arrive(), "lock 0");
 }
 
 static void
@@ -204,8 +188,7 @@ without_a_server_a_closed_limit_asks_again_later(void)
 	pool_lock_unavailable(
 	    &rig.pool, 0, false, rig.now + TSPAN_SECONDS(1), rig.now);
 	CHECK_STR("", rig_did());
-	rig_at(1000);
-	CHECK_STR("lock 0", rig_did());
+	AFTER(rig_at(1000), "lock 0");
 }
 
 static void
@@ -218,8 +201,7 @@ a_removed_limit_lets_all_waiters_in(void)
 	(void)rig_did();
 	rig.o.max_processes = 1;
 	rig_change(0, &rig.o);
-	rig_done(0);
-	CHECK_STR("unlock 6, hand 1>0", rig_did());
+	AFTER(rig_done(0), "unlock 6, hand 1>0");
 }
 
 static void
@@ -230,8 +212,7 @@ a_full_queue_is_told_once_while_its_waiters_want_locks(void)
 	for (uint32_t i = 0; i < 20; i++)
 		rig_arrive();
 	CHECK_STR("lock 0, tell 0 full", rig_did());
-	rig_arrive();
-	CHECK_STR("refuse 20 full", rig_did());
+	AFTER(rig_arrive(), "refuse 20 full");
 }
 
 static void
@@ -243,12 +224,9 @@ no_process_stops_while_a_connection_waits_for_a_lock(void)
 	rig_arrive_n(2);
 	(void)rig_did();
 	granted(7);
-	rig_at(1000);
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("lock 0", rig_did());
-	rig_at(60000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(1000), "hand 0>0, spawn 1");
+	AFTER(rig_ready(1), "lock 0");
+	AFTER(rig_at(60000), "");
 }
 
 static void
@@ -262,12 +240,9 @@ a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
 	(void)rig_did();
 	granted(4);
 	CHECK_STR("", rig_did());
-	pool_limit_moved(&rig.pool, 0, rig.now);
-	CHECK_STR("unlock 4", rig_did());
-	rig_at(2000);
-	CHECK_STR("spawn 1", rig_did());
-	rig_ready(1);
-	CHECK_STR("", rig_did());
+	AFTER(pool_limit_moved(&rig.pool, 0, rig.now), "unlock 4");
+	AFTER(rig_at(2000), "spawn 1");
+	AFTER(rig_ready(1), "");
 	granted(5);
 	CHECK_STR("hand 0>1", rig_did());
 }
@@ -280,10 +255,8 @@ a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
 	(void)rig_did();
 	granted(4);
 	(void)rig_did();
-	pool_limit_moved(&rig.pool, 0, rig.now);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("unlock 4", rig_did());
+	AFTER(pool_limit_moved(&rig.pool, 0, rig.now), "");
+	AFTER(rig_done(0), "unlock 4");
 }
 
 static void
@@ -296,8 +269,7 @@ a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
 	(void)rig_did();
 	pool_limit_moved(&rig.pool, 0, rig.now);
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	CHECK_STR("unlock 4, lock 0", rig_did());
+	AFTER(rig_retaken(0), "unlock 4, lock 0");
 	granted(5);
 	CHECK_STR("hand 0>1", rig_did());
 }
@@ -307,50 +279,45 @@ static void
 a_process_stays_while_the_listener_waits_for_a_number(void)
 {
 	struct pool_limits limits = rig_limits();
-	struct app_options o = rig_options();
 
 	limits.conns = 1;
 	rig_begin_with(limits, 4);
-	o.min_processes = 0;
-	rig_add(&o);
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
-	o.limited = true;
-	o.max_idle_time = TSPAN_SECONDS(1);
-	rig_add(&o);
-	rig_accept_paused(1);
-	CHECK_STR("spawn 1", rig_did());
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
+	AFTER(rig_arrive(), "spawn 0");
+	rig.o.limited = true;
+	rig.o.max_idle_time = TSPAN_SECONDS(1);
+	rig_add(&rig.o);
+	AFTER(rig_accept_paused(1), "spawn 1");
 	rig_ready(1);
-	rig_at(20000);
-	CHECK_STR("", rig_did());
-	rig_end();
+	AFTER(rig_at(20000), "");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(no_connection_is_handed_out_without_a_lock);
-	RIG(no_more_locks_are_asked_for_than_there_are_places);
-	RIG(no_more_locks_are_asked_for_than_connections_wait);
-	RIG(a_lock_serves_the_oldest_waiter);
-	RIG(done_gives_the_lock_back_and_asks_for_the_next);
-	RIG(a_lock_without_a_waiter_goes_back_at_once);
-	RIG(death_gives_the_lock_back);
-	RIG(a_connection_taken_back_keeps_its_lock);
-	RIG(waiting_for_a_lock_does_not_make_the_app_grow);
-	RIG(waiting_for_a_process_makes_the_app_grow);
-	RIG(waiting_for_a_lock_is_no_waste);
-	RIG(with_on_full_wait_a_denied_waiter_stays_and_asks_again);
-	RIG(with_on_full_close_a_denied_waiter_is_refused);
-	RIG(without_a_server_an_open_limit_needs_no_locks_for_a_while);
-	RIG(without_a_server_a_closed_limit_asks_again_later);
-	RIG(a_removed_limit_lets_all_waiters_in);
-	RIG(a_full_queue_is_told_once_while_its_waiters_want_locks);
-	RIG(no_process_stops_while_a_connection_waits_for_a_lock);
-	RIG(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew);
-	RIG(a_session_keeps_the_lock_of_a_former_limit_until_its_end);
-	RIG(a_connection_taken_back_after_the_limit_moved_needs_another_lock);
+	rig_start(argc, argv);
+	RUN(no_connection_is_handed_out_without_a_lock);
+	RUN(no_more_locks_are_asked_for_than_there_are_places);
+	RUN(no_more_locks_are_asked_for_than_connections_wait);
+	RUN(a_lock_serves_the_oldest_waiter);
+	RUN(done_gives_the_lock_back_and_asks_for_the_next);
+	RUN(a_lock_without_a_waiter_goes_back_at_once);
+	RUN(death_gives_the_lock_back);
+	RUN(a_connection_taken_back_keeps_its_lock);
+	RUN(waiting_for_a_lock_does_not_make_the_app_grow);
+	RUN(waiting_for_a_process_makes_the_app_grow);
+	RUN(waiting_for_a_lock_is_no_waste);
+	RUN(with_on_full_wait_a_denied_waiter_stays_and_asks_again);
+	RUN(with_on_full_close_a_denied_waiter_is_refused);
+	RUN(without_a_server_an_open_limit_needs_no_locks_for_a_while);
+	RUN(without_a_server_a_closed_limit_asks_again_later);
+	RUN(a_removed_limit_lets_all_waiters_in);
+	RUN(a_full_queue_is_told_once_while_its_waiters_want_locks);
+	RUN(no_process_stops_while_a_connection_waits_for_a_lock);
+	RUN(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew);
+	RUN(a_session_keeps_the_lock_of_a_former_limit_until_its_end);
+	RUN(a_connection_taken_back_after_the_limit_moved_needs_another_lock);
 	RUN(a_process_stays_while_the_listener_waits_for_a_number);
 	return check_finish();
 }

@@ -48,8 +48,7 @@ the_first_connection_starts_a_process_at_once(void)
 {
 	struct app_options o = listen_options(0);
 
-	rig_add(&o);
-	CHECK_STR("", rig_did());
+	AFTER(rig_add(&o), "");
 	backlog(1);
 	CHECK_STR("spawn 0", rig_did());
 }
@@ -76,10 +75,7 @@ a_backlog_that_stays_for_start_delay_starts_another(void)
 {
 	begin_listening(listen_options(1), 1);
 	backlog(3);
-	rig_at(99);
-	CHECK_STR("", rig_did());
-	rig_at(100);
-	CHECK_STR("spawn 1", rig_did());
+	NOT_BEFORE(100, "spawn 1");
 }
 
 static void
@@ -91,8 +87,7 @@ a_backlog_that_goes_starts_nothing(void)
 	backlog(0);
 	rig_at(95);
 	backlog(3);
-	rig_at(194);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(194), "");
 }
 
 static void
@@ -105,14 +100,10 @@ a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
 	(void)rig_did();
 	rig_spawn_failed(0, false);
 	backlog(1);
-	rig_at(999);
-	CHECK_STR("", rig_did());
-	rig_at(1000);
-	CHECK_STR("spawn 0", rig_did());
+	NOT_BEFORE(1000, "spawn 0");
 	rig_spawn_failed(0, false);
 	backlog(1);
-	rig_at(60000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(60000), "");
 	backlog(2);
 	CHECK_STR("spawn 0", rig_did());
 }
@@ -122,8 +113,7 @@ a_busy_processor_starts_another_by_load(void)
 {
 	begin_listening(listen_options(1), 1);
 	worked(0, 0.95, true);
-	rig_at(10000);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(10000), "spawn 1");
 	CHECK_NEAR(95, app_load(rig_app(0), rig.now));
 }
 
@@ -145,10 +135,7 @@ a_process_that_is_not_in_use_stops_after_max_idle_time(void)
 	begin_listening(o, 1);
 	rig_at(50000);
 	worked(0, 0, true);
-	rig_at(109999);
-	CHECK_STR("", rig_did());
-	rig_at(110000);
-	CHECK_STR("stop 0", rig_did());
+	NOT_BEFORE(110000, "stop 0");
 }
 
 static void
@@ -160,8 +147,7 @@ low_load_stops_processes_of_a_listening_app(void)
 	begin_listening(o, 2);
 	worked(0, 0.1, true);
 	worked(1, 0.1, true);
-	rig_at(60000);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_at(60000), "stop 0");
 }
 
 static void
@@ -196,11 +182,9 @@ a_process_is_ready_when_it_has_lived_for_ready_after(void)
 	(void)rig_did();
 	rig_at(100);
 	rig_spawned(0);
-	rig_at(1099);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(1099), "");
 	CHECK_EQ(PROCESS_STARTING, rig_process(0)->state);
-	rig_at(1100);
-	CHECK_STR("tell 0 ready", rig_did());
+	AFTER(rig_at(1100), "tell 0 ready");
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
 
@@ -216,8 +200,7 @@ a_death_before_ready_after_is_a_failed_start(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 	CHECK(!app_has_failed(rig_app(0)));
-	rig_at(10000);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(10000), "spawn 0");
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	CHECK(app_has_failed(rig_app(0)));
@@ -230,13 +213,9 @@ an_old_process_stays_until_the_new_one_is_ready(void)
 
 	begin_listening(o, 1);
 	rig_at(1000);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 	rig_spawned(1);
-	rig_at(1999);
-	CHECK_STR("", rig_did());
-	rig_at(2000);
-	CHECK_STR("stop 0", rig_did());
+	NOT_BEFORE(2000, "stop 0");
 }
 
 static void
@@ -263,8 +242,7 @@ a_process_told_to_stop_before_it_is_ready_stops(void)
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawned(0);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 0, spawn 1");
 	rig_at(1000);
 	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
 }
@@ -280,8 +258,7 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 	(void)rig_did();
 	rig_spawned(0);
 	rig_at(100);
-	rig_exits(0, END_EXIT);
-	CHECK_STR("tell 0 ready", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "tell 0 ready");
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 }
 
@@ -354,10 +331,8 @@ a_job_starts_restart_delay_after_the_one_before_each_time(void)
 	begin_jobs(1);
 	for (int64_t n = 0; n < 10; n++) {
 		rig_exits(0, END_EXIT);
-		rig_at(1000 * n + 999);
-		CHECK_STR("", rig_did());
-		rig_at(1000 * n + 1000);
-		CHECK_STR("spawn 0", rig_did());
+		AFTER(rig_at(1000 * n + 999), "");
+		AFTER(rig_at(1000 * n + 1000), "spawn 0");
 		rig_spawned(0);
 	}
 }
@@ -367,10 +342,8 @@ a_long_job_has_the_same_pause_behind_it(void)
 {
 	begin_jobs(1);
 	rig_at(3600 * 1000);
-	rig_exits(0, END_EXIT);
-	CHECK_STR("", rig_did());
-	rig_at(3601 * 1000);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "");
+	AFTER(rig_at(3601 * 1000), "spawn 0");
 }
 
 static void
@@ -379,10 +352,8 @@ jobs_that_end_in_turn_do_not_prolong_the_pause(void)
 	begin_jobs(2);
 	rig_exits(0, END_EXIT);
 	rig_at(600);
-	rig_exits(1, END_EXIT);
-	CHECK_STR("", rig_did());
-	rig_at(1000);
-	CHECK_STR("spawn 1, spawn 0", rig_did());
+	AFTER(rig_exits(1, END_EXIT), "");
+	AFTER(rig_at(1000), "spawn 1, spawn 0");
 }
 
 static void
@@ -403,30 +374,30 @@ a_job_that_is_done_forgives_failures_before(void)
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(the_first_connection_starts_a_process_at_once);
-	RIG(a_listening_app_is_ready_when_it_is_spawned);
-	RIG(no_connection_is_accepted_for_a_listening_app);
-	RIG(a_backlog_that_stays_for_start_delay_starts_another);
-	RIG(a_backlog_that_goes_starts_nothing);
-	RIG(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog);
-	RIG(a_busy_processor_starts_another_by_load);
-	RIG(more_than_one_processor_counts_as_one);
-	RIG(a_process_that_is_not_in_use_stops_after_max_idle_time);
-	RIG(low_load_stops_processes_of_a_listening_app);
-	RIG(a_process_that_leaves_takes_its_load_with_it);
-	RIG(a_process_is_ready_when_it_has_lived_for_ready_after);
-	RIG(a_death_before_ready_after_is_a_failed_start);
-	RIG(an_old_process_stays_until_the_new_one_is_ready);
-	RIG(a_generation_that_does_not_live_ends_no_old_process);
-	RIG(a_process_told_to_stop_before_it_is_ready_stops);
-	RIG(a_job_that_is_done_before_ready_after_was_ready);
-	RIG(a_changed_ready_after_holds_for_starting_processes);
-	RIG(a_job_that_is_done_is_no_failure_of_its_generation);
-	RIG(a_job_that_fails_later_is_not_ready);
-	RIG(a_job_starts_restart_delay_after_the_one_before_each_time);
-	RIG(a_long_job_has_the_same_pause_behind_it);
-	RIG(jobs_that_end_in_turn_do_not_prolong_the_pause);
-	RIG(a_job_that_is_done_forgives_failures_before);
+	rig_start(argc, argv);
+	RUN(the_first_connection_starts_a_process_at_once);
+	RUN(a_listening_app_is_ready_when_it_is_spawned);
+	RUN(no_connection_is_accepted_for_a_listening_app);
+	RUN(a_backlog_that_stays_for_start_delay_starts_another);
+	RUN(a_backlog_that_goes_starts_nothing);
+	RUN(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog);
+	RUN(a_busy_processor_starts_another_by_load);
+	RUN(more_than_one_processor_counts_as_one);
+	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
+	RUN(low_load_stops_processes_of_a_listening_app);
+	RUN(a_process_that_leaves_takes_its_load_with_it);
+	RUN(a_process_is_ready_when_it_has_lived_for_ready_after);
+	RUN(a_death_before_ready_after_is_a_failed_start);
+	RUN(an_old_process_stays_until_the_new_one_is_ready);
+	RUN(a_generation_that_does_not_live_ends_no_old_process);
+	RUN(a_process_told_to_stop_before_it_is_ready_stops);
+	RUN(a_job_that_is_done_before_ready_after_was_ready);
+	RUN(a_changed_ready_after_holds_for_starting_processes);
+	RUN(a_job_that_is_done_is_no_failure_of_its_generation);
+	RUN(a_job_that_fails_later_is_not_ready);
+	RUN(a_job_starts_restart_delay_after_the_one_before_each_time);
+	RUN(a_long_job_has_the_same_pause_behind_it);
+	RUN(jobs_that_end_in_turn_do_not_prolong_the_pause);
+	RUN(a_job_that_is_done_forgives_failures_before);
 	return check_finish();
 }

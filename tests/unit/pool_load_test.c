@@ -55,10 +55,7 @@ a_process_stuck_in_a_session_is_busy(void)
 	rig_running(load_options(), 1);
 	rig_arrive();
 	(void)rig_did();
-	rig_at(9999);
-	CHECK_STR("", rig_did());
-	rig_at(10000);
-	CHECK_STR("spawn 1", rig_did());
+	NOT_BEFORE(10000, "spawn 1");
 }
 
 static void
@@ -66,8 +63,7 @@ load_starts_nothing_while_a_start_is_under_way(void)
 {
 	rig_running(load_options(), 1);
 	rig_arrive();
-	rig_at(25000);
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_at(25000), "hand 0>0, spawn 1");
 }
 
 static void
@@ -78,8 +74,7 @@ load_starts_nothing_beyond_max_processes(void)
 	o.max_processes = 1;
 	rig_running(o, 1);
 	rig_arrive();
-	rig_at(60000);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_at(60000), "hand 0>0");
 }
 
 static void
@@ -94,10 +89,8 @@ load_takes_no_place_that_others_wait_for(void)
 	(void)rig_running(o, 1);
 	rig_arrive_at(1);
 	(void)rig_did();
-	rig_at(30000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(30000), "");
 	CHECK(rig_app(0)->places_wanted == 0);
-	rig_end();
 }
 
 static void
@@ -156,8 +149,7 @@ an_app_begins_with_its_spare_processes(void)
 {
 	struct app_options o = spare_options(3);
 
-	rig_add(&o);
-	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	AFTER(rig_add(&o), "spawn 0, spawn 1, spawn 2");
 }
 
 static void
@@ -166,8 +158,7 @@ min_idle_does_not_add_to_min_processes_at_the_start(void)
 	struct app_options o = spare_options(2);
 
 	o.min_processes = 3;
-	rig_add(&o);
-	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	AFTER(rig_add(&o), "spawn 0, spawn 1, spawn 2");
 }
 
 /* Makes both processes of min_idle = 2 busy. */
@@ -187,16 +178,9 @@ static void
 spare_processes_come_one_per_start_delay(void)
 {
 	begin_short();
-	rig_at(99);
-	CHECK_STR("", rig_did());
-	rig_at(100);
-	CHECK_STR("spawn 2", rig_did());
-	rig_at(199);
-	CHECK_STR("", rig_did());
-	rig_at(200);
-	CHECK_STR("spawn 3", rig_did());
-	rig_at(9000);
-	CHECK_STR("", rig_did());
+	NOT_BEFORE(100, "spawn 2");
+	NOT_BEFORE(200, "spawn 3");
+	AFTER(rig_at(9000), "");
 }
 
 static void
@@ -206,8 +190,7 @@ a_short_rush_brings_no_spare_process(void)
 	rig_at(50);
 	(void)rig_done(0);
 	(void)rig_done(1);
-	rig_at(9000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(9000), "");
 }
 
 static void
@@ -239,12 +222,9 @@ a_spare_process_comes_when_a_place_is_free_again(void)
 	rig_ready(1);
 	rig_arrive_at(0);
 	(void)rig_did();
-	rig_at(5000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(5000), "");
 	CHECK(rig_app(0)->growing.spare == SPARE_DENIED);
-	pool_resize(&rig.pool, 3, 0, rig.now);
-	CHECK_STR("spawn 2", rig_did());
-	rig_end();
+	AFTER(pool_resize(&rig.pool, 3, 0, rig.now), "spawn 2");
 }
 
 static void
@@ -255,8 +235,7 @@ idleness_leaves_min_idle(void)
 	o.min_processes = 0;
 	o.max_idle_time = TSPAN_SECONDS(5);
 	rig_running(o, 4);
-	rig_at(60000);
-	CHECK_STR("stop 3, stop 2", rig_did());
+	AFTER(rig_at(60000), "stop 3, stop 2");
 }
 
 /* --- shrinking ---------------------------------------------------------- */
@@ -265,10 +244,7 @@ static void
 unneeded_processes_stop_at_the_kill_interval(void)
 {
 	rig_running(load_options(), 2);
-	rig_at(59999);
-	CHECK_STR("", rig_did());
-	rig_at(60000);
-	CHECK_STR("stop 1", rig_did());
+	NOT_BEFORE(60000, "stop 1");
 	CHECK_EQ(END_LOAD, rig_process(1)->end);
 }
 
@@ -286,12 +262,8 @@ static void
 victims_stop_at_the_pace_of_stop_delay(void)
 {
 	rig_running(load_options(), 4);
-	rig_at(60000);
-	CHECK_STR("stop 3", rig_did());
-	rig_at(69999);
-	CHECK_STR("", rig_did());
-	rig_at(70000);
-	CHECK_STR("stop 2", rig_did());
+	AFTER(rig_at(60000), "stop 3");
+	NOT_BEFORE(70000, "stop 2");
 }
 
 static void
@@ -301,8 +273,7 @@ load_leaves_min_processes(void)
 
 	o.min_processes = 3;
 	rig_running(o, 5);
-	rig_at(600000);
-	CHECK_STR("stop 4, stop 3", rig_did());
+	AFTER(rig_at(600000), "stop 4, stop 3");
 }
 
 static void
@@ -312,8 +283,7 @@ load_leaves_min_idle(void)
 
 	o.min_idle = 3;
 	rig_running(o, 5);
-	rig_at(600000);
-	CHECK_STR("stop 4, stop 3", rig_did());
+	AFTER(rig_at(600000), "stop 4, stop 3");
 }
 
 /* A process of two is always busy: alone it would be at 100 percent. */
@@ -323,8 +293,7 @@ no_process_is_marked_if_the_rest_would_be_busy(void)
 	rig_running(load_options(), 2);
 	rig_arrive();
 	(void)rig_did();
-	rig_at(600000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(600000), "");
 }
 
 /* A process of four is busy: 33 percent of three, 50 of two. */
@@ -337,8 +306,7 @@ as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 	rig_running(o, 4);
 	rig_arrive();
 	(void)rig_did();
-	rig_at(600000);
-	CHECK_STR("stop 3", rig_did());
+	AFTER(rig_at(600000), "stop 3");
 }
 
 static void
@@ -348,8 +316,7 @@ the_last_process_stays_with_a_single_threshold_of_0(void)
 
 	o.min_processes = 0;
 	rig_running(o, 2);
-	rig_at(600000);
-	CHECK_STR("stop 1", rig_did());
+	AFTER(rig_at(600000), "stop 1");
 }
 
 static void
@@ -360,8 +327,7 @@ the_last_process_stops_under_the_single_threshold(void)
 	o.min_processes = 0;
 	o.single_threshold = 1;
 	rig_running(o, 1);
-	rig_at(60000);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_at(60000), "stop 0");
 }
 
 static void
@@ -378,8 +344,7 @@ static void
 the_least_recently_used_is_the_victim(void)
 {
 	rig_serving(load_options(), 3);
-	rig_at(60000);
-	CHECK_STR("stop 2", rig_did());
+	AFTER(rig_at(60000), "stop 2");
 }
 
 static void
@@ -396,8 +361,7 @@ a_busy_process_is_no_victim(void)
 	(void)rig_done(1);
 	rig_arrive_n(3);
 	(void)rig_did();
-	rig_at(61000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(61000), "");
 }
 
 static void
@@ -408,10 +372,8 @@ with_concurrency_a_process_with_few_sessions_may_retire(void)
 	o.concurrency = 4;
 	o.multi_threshold = 60;
 	rig_running(o, 2);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0, hand 1>1", rig_did());
-	rig_at(60000);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0, hand 1>1");
+	AFTER(rig_at(60000), "stop 0");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
@@ -427,9 +389,7 @@ near_the_ceiling_marked_processes_stop_when_a_start_is_wanted(void)
 	CHECK_EQ(2, rig_app(0)->shrinking.marked);
 	o.min_processes = 0;
 	(void)rig_add(&o);
-	rig_arrive_at(1);
-	CHECK_STR("stop 4, stop 3, spawn 5", rig_did());
-	rig_end();
+	AFTER(rig_arrive_at(1), "stop 4, stop 3, spawn 5");
 }
 
 static void
@@ -443,9 +403,7 @@ far_from_the_ceiling_marked_processes_stay(void)
 	rig_at(20000);
 	o.min_processes = 0;
 	(void)rig_add(&o);
-	rig_arrive_at(1);
-	CHECK_STR("spawn 5", rig_did());
-	rig_end();
+	AFTER(rig_arrive_at(1), "spawn 5");
 }
 
 static void
@@ -468,48 +426,45 @@ a_shorter_kill_interval_holds_for_marked_processes(void)
 	CHECK_EQ(1, rig_app(0)->shrinking.marked);
 	o.kill_interval = TSPAN_SECONDS(60);
 	rig_change(0, &o);
-	rig_at(89999);
-	CHECK_STR("", rig_did());
-	rig_at(90000);
-	CHECK_STR("stop 1", rig_did());
+	NOT_BEFORE(90000, "stop 1");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_process_that_is_nearly_always_busy_brings_another);
-	RIG(a_process_just_under_the_threshold_brings_none);
-	RIG(a_process_stuck_in_a_session_is_busy);
-	RIG(load_starts_nothing_while_a_start_is_under_way);
-	RIG(load_starts_nothing_beyond_max_processes);
+	rig_start(argc, argv);
+	RUN(a_process_that_is_nearly_always_busy_brings_another);
+	RUN(a_process_just_under_the_threshold_brings_none);
+	RUN(a_process_stuck_in_a_session_is_busy);
+	RUN(load_starts_nothing_while_a_start_is_under_way);
+	RUN(load_starts_nothing_beyond_max_processes);
 	RUN(load_takes_no_place_that_others_wait_for);
-	RIG(sessions_count_by_their_part_of_concurrency);
-	RIG(prefetched_connections_make_no_process_busier);
-	RIG(an_app_without_processes_has_no_load);
-	RIG(an_app_begins_with_its_spare_processes);
-	RIG(min_idle_does_not_add_to_min_processes_at_the_start);
-	RIG(spare_processes_come_one_per_start_delay);
-	RIG(a_short_rush_brings_no_spare_process);
-	RIG(without_a_start_delay_all_spare_processes_come_at_once);
+	RUN(sessions_count_by_their_part_of_concurrency);
+	RUN(prefetched_connections_make_no_process_busier);
+	RUN(an_app_without_processes_has_no_load);
+	RUN(an_app_begins_with_its_spare_processes);
+	RUN(min_idle_does_not_add_to_min_processes_at_the_start);
+	RUN(spare_processes_come_one_per_start_delay);
+	RUN(a_short_rush_brings_no_spare_process);
+	RUN(without_a_start_delay_all_spare_processes_come_at_once);
 	RUN(a_spare_process_comes_when_a_place_is_free_again);
-	RIG(idleness_leaves_min_idle);
-	RIG(unneeded_processes_stop_at_the_kill_interval);
-	RIG(each_update_marks_one_process);
-	RIG(victims_stop_at_the_pace_of_stop_delay);
-	RIG(load_leaves_min_processes);
-	RIG(load_leaves_min_idle);
-	RIG(no_process_is_marked_if_the_rest_would_be_busy);
-	RIG(as_many_processes_stay_as_keep_the_load_under_the_threshold);
-	RIG(the_last_process_stays_with_a_single_threshold_of_0);
-	RIG(the_last_process_stops_under_the_single_threshold);
-	RIG(marks_drop_when_a_connection_waits);
-	RIG(the_least_recently_used_is_the_victim);
-	RIG(a_busy_process_is_no_victim);
-	RIG(with_concurrency_a_process_with_few_sessions_may_retire);
+	RUN(idleness_leaves_min_idle);
+	RUN(unneeded_processes_stop_at_the_kill_interval);
+	RUN(each_update_marks_one_process);
+	RUN(victims_stop_at_the_pace_of_stop_delay);
+	RUN(load_leaves_min_processes);
+	RUN(load_leaves_min_idle);
+	RUN(no_process_is_marked_if_the_rest_would_be_busy);
+	RUN(as_many_processes_stay_as_keep_the_load_under_the_threshold);
+	RUN(the_last_process_stays_with_a_single_threshold_of_0);
+	RUN(the_last_process_stops_under_the_single_threshold);
+	RUN(marks_drop_when_a_connection_waits);
+	RUN(the_least_recently_used_is_the_victim);
+	RUN(a_busy_process_is_no_victim);
+	RUN(with_concurrency_a_process_with_few_sessions_may_retire);
 	RUN(near_the_ceiling_marked_processes_stop_when_a_start_is_wanted);
 	RUN(far_from_the_ceiling_marked_processes_stay);
-	RIG(an_idle_app_at_its_minimum_has_no_deadline);
-	RIG(a_shorter_kill_interval_holds_for_marked_processes);
+	RUN(an_idle_app_at_its_minimum_has_no_deadline);
+	RUN(a_shorter_kill_interval_holds_for_marked_processes);
 	return check_finish();
 }

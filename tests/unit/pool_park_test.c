@@ -42,8 +42,7 @@ static void
 begin(struct app_options o, uint32_t processes)
 {
 	rig_running(o, processes);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	CHECK(park(0));
 }
 
@@ -71,8 +70,7 @@ parking_serves_the_next_that_waits(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 	CHECK(park(0));
 	CHECK_STR("hand 1>0", rig_did());
 }
@@ -81,8 +79,7 @@ static void
 a_parked_connection_goes_to_whichever_process_is_idle(void)
 {
 	begin(rig_options(), 2);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	CHECK_EQ(1, unpark());
 	CHECK_STR("hand 1>1", rig_did());
 	CHECK_EQ(0, figures()->parked);
@@ -95,12 +92,10 @@ a_parked_connection_with_a_request_waits_as_others_do(void)
 	rig.o.max_processes = 1;
 	rig.o.queue_timeout = TSPAN_SECONDS(1);
 	begin(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	(void)unpark();
 	CHECK_EQ(1, app_waiting(rig_app(0)));
-	rig_at(1000);
-	CHECK_STR("refuse 1 late", rig_did());
+	AFTER(rig_at(1000), "refuse 1 late");
 	CHECK_EQ(1, figures()->timed_out);
 }
 
@@ -111,8 +106,7 @@ a_full_queue_turns_a_parked_connection_away_as_others(void)
 	rig.o.max_queue = 0;
 	rig.o.close_when_full = true;
 	begin(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	(void)unpark();
 	CHECK_STR("refuse 1 full", rig_did());
 }
@@ -141,8 +135,7 @@ parked_sessions_count_for_max_requests(void)
 {
 	rig.o.max_requests = 1;
 	rig_running(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0, spawn 1");
 	CHECK(park(0));
 	CHECK_STR("stop 0", rig_did());
 }
@@ -157,22 +150,21 @@ a_parked_connection_starts_the_first_process(void)
 	(void)rig_did();
 	(void)unpark();
 	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_ready(0), "hand 0>0");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_process_that_parks_its_connection_is_idle);
-	RIG(a_connection_that_the_process_does_not_hold_cannot_be_parked);
-	RIG(parking_serves_the_next_that_waits);
-	RIG(a_parked_connection_goes_to_whichever_process_is_idle);
-	RIG(a_parked_connection_with_a_request_waits_as_others_do);
-	RIG(a_full_queue_turns_a_parked_connection_away_as_others);
-	RIG(a_parked_connection_ends_once);
-	RIG(parked_sessions_count_for_max_requests);
-	RIG(a_parked_connection_starts_the_first_process);
+	rig_start(argc, argv);
+	RUN(a_process_that_parks_its_connection_is_idle);
+	RUN(a_connection_that_the_process_does_not_hold_cannot_be_parked);
+	RUN(parking_serves_the_next_that_waits);
+	RUN(a_parked_connection_goes_to_whichever_process_is_idle);
+	RUN(a_parked_connection_with_a_request_waits_as_others_do);
+	RUN(a_full_queue_turns_a_parked_connection_away_as_others);
+	RUN(a_parked_connection_ends_once);
+	RUN(parked_sessions_count_for_max_requests);
+	RUN(a_parked_connection_starts_the_first_process);
 	return check_finish();
 }

@@ -33,10 +33,8 @@ an_idle_process_of_another_app_makes_room(void)
 	(void)begin_wanting();
 	CHECK_STR("stop 1", rig_did());
 	CHECK_EQ(END_EVICTED, rig_process(1)->end);
-	rig_exits(1, END_EXIT);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 	CHECK_EQ(1, rig_process(1)->app);
-	rig_end();
 }
 
 static void
@@ -46,7 +44,6 @@ the_minimum_of_another_app_is_left_to_it(void)
 	rig_running(place_options(2), 2);
 	(void)begin_wanting();
 	CHECK_STR("", rig_did());
-	rig_end();
 }
 
 static void
@@ -63,7 +60,6 @@ the_app_with_the_lowest_load_gives(void)
 	rig_at(10000);
 	(void)begin_wanting();
 	CHECK_STR("stop 4", rig_did());
-	rig_end();
 }
 
 static void
@@ -73,7 +69,6 @@ the_longest_idle_process_goes_first(void)
 	rig_serving(place_options(0), 3);
 	(void)begin_wanting();
 	CHECK_STR("stop 2", rig_did());
-	rig_end();
 }
 
 static void
@@ -82,9 +77,7 @@ no_more_processes_are_evicted_than_places_are_wanted(void)
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(0), 4);
 	(void)begin_wanting();
-	rig_at(5000);
-	CHECK_STR("stop 3", rig_did());
-	rig_end();
+	AFTER(rig_at(5000), "stop 3");
 }
 
 static void
@@ -97,11 +90,8 @@ an_app_that_grows_may_evict_an_idle_process_too(void)
 	rig_running(o, 1);
 	rig_arrive_at(1);
 	rig_arrive_at(1);
-	rig_at(99);
-	CHECK_STR("hand 0>3", rig_did());
-	rig_at(100);
-	CHECK_STR("stop 2", rig_did());
-	rig_end();
+	AFTER(rig_at(99), "hand 0>3");
+	AFTER(rig_at(100), "stop 2");
 }
 
 static void
@@ -111,9 +101,7 @@ the_minimum_comes_by_eviction_too(void)
 
 	rig_begin_with(rig_limits(), 3);
 	rig_running(place_options(1), 3);
-	(void)rig_add(&o);
-	CHECK_STR("stop 2, stop 1", rig_did());
-	rig_end();
+	AFTER((void)rig_add(&o), "stop 2, stop 1");
 }
 
 static void
@@ -126,9 +114,7 @@ spare_processes_evict_no_other(void)
 	rig_running(o, 1);
 	o.min_idle = 2;
 	rig_change(1, &o);
-	rig_at(5000);
-	CHECK_STR("", rig_did());
-	rig_end();
+	AFTER(rig_at(5000), "");
 }
 
 /* Two processes of three are always busy: two alone would be overloaded. */
@@ -148,9 +134,7 @@ an_app_that_needs_its_idle_process_keeps_it(void)
 	for (int i = 0; i < 3; i++)
 		rig_arrive_at(1);
 	(void)rig_did();
-	rig_at(21000);
-	CHECK_STR("", rig_did());
-	rig_end();
+	AFTER(rig_at(21000), "");
 }
 
 /* --- busy processes ----------------------------------------------------- */
@@ -163,12 +147,9 @@ without_an_idle_process_the_next_session_to_end_makes_room(void)
 	rig_arrive_n(3);
 	(void)begin_wanting();
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
-	(void)rig_done(1);
-	CHECK_STR("stop 1", rig_did());
-	rig_exits(1, END_EXIT);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER((void)rig_done(1), "stop 1");
+	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 	CHECK_EQ(1, rig_process(1)->app);
-	rig_end();
 }
 
 static void
@@ -179,9 +160,7 @@ a_busy_app_gives_no_process_of_its_minimum(void)
 	rig_arrive_n(3);
 	(void)begin_wanting();
 	(void)rig_did();
-	(void)rig_done(1);
-	CHECK_STR("hand 2>1", rig_did());
-	rig_end();
+	AFTER((void)rig_done(1), "hand 2>1");
 }
 
 static void
@@ -197,9 +176,7 @@ a_busy_app_gives_to_an_app_with_two_processes_fewer(void)
 	rig_at(100);
 	(void)rig_did();
 	CHECK(rig_app(1)->places_wanted > 0);
-	(void)rig_done(2);
-	CHECK_STR("stop 2", rig_did());
-	rig_end();
+	AFTER((void)rig_done(2), "stop 2");
 }
 
 /* The app with more processes asked first, and yet gives. */
@@ -217,12 +194,9 @@ an_app_with_two_processes_fewer_comes_before_the_giver(void)
 	rig_at(200);
 	CHECK_EQ(0, rig.pool.places.first);
 	(void)rig_did();
-	(void)rig_done(2);
-	CHECK_STR("stop 2", rig_did());
-	rig_exits(2, END_EXIT);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER((void)rig_done(2), "stop 2");
+	AFTER(rig_exits(2, END_EXIT), "spawn 2");
 	CHECK_EQ(1, rig_process(2)->app);
-	rig_end();
 }
 
 static void
@@ -238,9 +212,7 @@ busy_apps_of_one_size_take_nothing_from_each_other(void)
 	(void)rig_did();
 	rig_at(1000);
 	(void)rig_done(0);
-	(void)rig_done(2);
-	CHECK_STR("hand 4>0, hand 5>2", rig_did());
-	rig_end();
+	AFTER((void)rig_done(2), "hand 4>0, hand 5>2");
 }
 
 /* Two equal and busy apps stand in line before an app without a process. */
@@ -258,15 +230,11 @@ an_app_without_a_process_passes_apps_that_cannot_be_given_any(void)
 	rig_at(200);
 	(void)begin_wanting();
 	CHECK(rig_app(0)->places_wanted > 0 && rig_app(1)->places_wanted > 0);
-	(void)rig_done(0);
-	CHECK_STR("stop 0", rig_did());
+	AFTER((void)rig_done(0), "stop 0");
 	/* The app needs no more than one place. */
-	(void)rig_done(2);
-	CHECK_STR("hand 5>2", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER((void)rig_done(2), "hand 5>2");
+	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 	CHECK_EQ(2, rig_process(0)->app);
-	rig_end();
 }
 
 /* The load of the first app falls while the second app waits. */
@@ -288,14 +256,10 @@ an_idle_process_is_given_when_its_load_has_fallen(void)
 	(void)rig_done(0);
 	(void)rig_done(1);
 	rig_arrive_at(1);
-	rig_at(5500);
-	CHECK_STR("", rig_did());
-	rig_at(20000);
-	CHECK_STR("stop 0", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_at(5500), "");
+	AFTER(rig_at(20000), "stop 0");
+	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 	CHECK_EQ(1, rig_process(0)->app);
-	rig_end();
 }
 
 static void
@@ -307,9 +271,7 @@ an_app_does_not_make_room_for_itself(void)
 	rig_at(1000);
 	(void)rig_did();
 	CHECK(rig_app(0)->places_wanted > 0);
-	(void)rig_done(0);
-	CHECK_STR("hand 2>0", rig_did());
-	rig_end();
+	AFTER((void)rig_done(0), "hand 2>0");
 }
 
 /* --- what can be given only later ---------------------------------------- */
@@ -322,14 +284,11 @@ a_new_process_that_is_not_needed_any_more_makes_room(void)
 	rig_begin_with(rig_limits(), 2);
 	rig_running(o, 1);
 	rig_arrive_n(2);
-	rig_at(100);
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER(rig_at(100), "hand 0>0, spawn 1");
 	(void)begin_wanting();
 	CHECK_STR("", rig_did());
 	pool_abandoned(&rig.pool, 1, rig.now);
-	rig_ready(1);
-	CHECK_STR("stop 1", rig_did());
-	rig_end();
+	AFTER(rig_ready(1), "stop 1");
 }
 
 static void
@@ -345,11 +304,8 @@ an_app_gives_what_it_needs_no_more_when_its_load_has_gone(void)
 	rig_arrive_at(1);
 	rig_at(99000);
 	rig_done(0);
-	rig_done(1);
-	CHECK_STR("", rig_did());
-	rig_at(300000);
-	CHECK_STR("stop 0", rig_did());
-	rig_end();
+	AFTER(rig_done(1), "");
+	AFTER(rig_at(300000), "stop 0");
 }
 
 static void
@@ -361,9 +317,7 @@ a_lowered_minimum_makes_room(void)
 	rig_running(place_options(2), 2);
 	(void)begin_wanting();
 	CHECK_STR("", rig_did());
-	rig_change(0, &o);
-	CHECK_STR("stop 1", rig_did());
-	rig_end();
+	AFTER(rig_change(0, &o), "stop 1");
 }
 
 /* Four processes with three sessions each, and an app in line for a place. */
@@ -387,21 +341,16 @@ for_one_place_one_busy_process_retires(void)
 	for (uint32_t n = 0; n < 4; n++)
 		rig_done(n);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 static void
 an_idle_process_makes_room_before_a_retiring_one_does(void)
 {
 	begin_shared();
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_done(0), "stop 0");
 	rig_done(1);
-	rig_done(1);
-	CHECK_STR("", rig_did());
-	rig_done(1);
-	CHECK_STR("stop 1", rig_did());
-	rig_end();
+	AFTER(rig_done(1), "");
+	AFTER(rig_done(1), "stop 1");
 }
 
 static void
@@ -420,7 +369,6 @@ an_app_that_may_grow_no_more_wants_no_place(void)
 	o.max_processes = 1;
 	rig_change(1, &o);
 	CHECK(rig_app(1)->places_wanted == 0);
-	rig_end();
 }
 
 static void
@@ -431,17 +379,14 @@ spare_processes_without_a_place_at_the_start_hold_no_app_up(void)
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 1);
 	o.min_idle = 4;
-	rig_add(&o);
-	CHECK_STR("spawn 1, spawn 2, spawn 3", rig_did());
+	AFTER(rig_add(&o), "spawn 1, spawn 2, spawn 3");
 	for (uint32_t n = 1; n < 4; n++)
 		rig_ready(n);
 	rig_at(1000);
 	(void)begin_wanting();
 	CHECK_STR("stop 1", rig_did());
-	rig_exits(1, END_EXIT);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 	CHECK_EQ(2, rig_process(1)->app);
-	rig_end();
 }
 
 static void
@@ -451,12 +396,9 @@ a_process_that_leaves_under_a_lowered_ceiling_makes_no_room(void)
 	rig_running(place_options(0), 3);
 	rig_arrive_n(2);
 	(void)rig_did();
-	pool_resize(&rig.pool, 2, 0, rig.now);
-	CHECK_STR("stop 2", rig_did());
+	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "stop 2");
 	(void)begin_wanting();
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
-	rig_end();
+	AFTER(rig_done(0), "stop 0");
 }
 
 static void
@@ -471,12 +413,9 @@ an_app_without_a_process_gets_what_the_first_in_line_did_not(void)
 	rig_at(1000);
 	(void)begin_wanting();
 	(void)rig_did();
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_done(0), "stop 0");
+	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 	CHECK_EQ(2, rig_process(0)->app);
-	rig_end();
 }
 
 static void
@@ -491,16 +430,14 @@ an_app_whose_place_a_minimum_takes_is_given_another(void)
 	CHECK_STR("", rig_did());
 	/* A late tick comes together with the end of the delay. */
 	rig.now += TSPAN_SECONDS(3);
-	rig_gone(0);
-	CHECK_STR("spawn 0, stop 1", rig_did());
+	AFTER(rig_gone(0), "spawn 0, stop 1");
 	CHECK_EQ(0, rig_process(0)->app);
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
+	rig_start(argc, argv);
 	RUN(an_idle_process_of_another_app_makes_room);
 	RUN(the_minimum_of_another_app_is_left_to_it);
 	RUN(the_app_with_the_lowest_load_gives);

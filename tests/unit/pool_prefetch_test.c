@@ -19,8 +19,7 @@ static void
 idle_processes_come_before_prefetch(void)
 {
 	rig_running(prefetch_options(1), 2);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0, hand 1>1", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0, hand 1>1");
 }
 
 static void
@@ -29,16 +28,14 @@ the_process_given_least_recently_prefetches_first(void)
 	rig_running(prefetch_options(2), 2);
 	rig_arrive_n(2);
 	(void)rig_did();
-	rig_arrive_n(3);
-	CHECK_STR("hand 2>0, hand 3>1, hand 4>0", rig_did());
+	AFTER(rig_arrive_n(3), "hand 2>0, hand 3>1, hand 4>0");
 }
 
 static void
 beyond_prefetch_connections_wait(void)
 {
 	rig_running(prefetch_options(1), 1);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0");
 	CHECK_EQ(1, app_waiting(rig_app(0)));
 }
 
@@ -48,8 +45,7 @@ a_waiter_is_prefetched_when_a_session_ends(void)
 	rig_running(prefetch_options(1), 1);
 	rig_arrive_n(3);
 	(void)rig_did();
-	(void)rig_done(0);
-	CHECK_STR("hand 2>0", rig_did());
+	AFTER((void)rig_done(0), "hand 2>0");
 }
 
 static void
@@ -60,10 +56,8 @@ prefetched_connections_are_demand_when_all_are_busy(void)
 	o.start_delay = TSPAN_MSECONDS(100);
 	rig_running(o, 1);
 	rig_arrive_n(3);
-	rig_at(99);
-	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
-	rig_at(100);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_at(99), "hand 0>0, hand 1>0, hand 2>0");
+	AFTER(rig_at(100), "spawn 1");
 }
 
 static void
@@ -90,8 +84,7 @@ max_requests_bounds_prefetch(void)
 
 	o.max_requests = 3;
 	rig_running(o, 1);
-	rig_arrive_n(4);
-	CHECK_STR("hand 0>0, hand 1>0, hand 2>0, spawn 1", rig_did());
+	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>0, hand 2>0, spawn 1");
 }
 
 /* --- by itself ---------------------------------------------------------- */
@@ -130,16 +123,14 @@ by_itself_nothing_is_handed_ahead_before_256_sessions(void)
 		rig.now += TSPAN_USECONDS(100);
 		(void)rig_done(0);
 	}
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 }
 
 static void
 by_itself_one_is_handed_ahead_where_sessions_are_brief(void)
 {
 	begin_with_sessions(1, 100);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0");
 	CHECK_EQ(1, app_waiting(rig_app(0)));
 }
 
@@ -147,8 +138,7 @@ static void
 by_itself_nothing_is_handed_ahead_where_sessions_are_long(void)
 {
 	begin_with_sessions(1, 1001);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 }
 
 /* Half of the sessions are brief, but a hand-over hardly counts. */
@@ -160,8 +150,7 @@ by_itself_the_mean_session_decides(void)
 	(void)rig_did();
 	rig.now += TSPAN_MSECONDS(300);
 	(void)rig_done(0);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 }
 
 static void
@@ -171,8 +160,7 @@ by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts(void)
 	rig_arrive();
 	(void)rig_did();
 	rig.now += TSPAN_USECONDS(210);
-	rig_arrive();
-	CHECK_STR("", rig_did());
+	AFTER(rig_arrive(), "");
 	CHECK_EQ(1, app_waiting(rig_app(0)));
 }
 
@@ -180,11 +168,9 @@ static void
 by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
 {
 	begin_with_sessions(2, 100);
-	rig_arrive();
-	CHECK_STR("hand 1>1", rig_did());
+	AFTER(rig_arrive(), "hand 1>1");
 	rig.now += TSPAN_USECONDS(210);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0, hand 2>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0, hand 2>0");
 }
 
 /* A moment later the session may have lasted too long for that. */
@@ -209,14 +195,12 @@ by_itself_it_is_taken_back_after_2_ms(void)
 	(void)rig_did();
 	rig.unread = 2;
 	rig.now += TSPAN_USECONDS(100);
-	(void)rig_done(0);
-	CHECK_STR("", rig_did());
+	AFTER((void)rig_done(0), "");
 	rig.now += TSPAN_USECONDS(1899);
 	CHECK_STR("", rig_did());
 	CHECK(pool_deadline(&rig.pool) == rig.now + TSPAN_USECONDS(1));
 	rig.now += TSPAN_USECONDS(1);
-	pool_tick(&rig.pool, rig.now);
-	CHECK_STR("take 1, hand 2>0", rig_did());
+	AFTER(pool_tick(&rig.pool, rig.now), "take 1, hand 2>0");
 }
 
 /* --- taking back -------------------------------------------------------- */
@@ -226,8 +210,7 @@ static void
 begin_ahead(void)
 {
 	rig_running(prefetch_options(1), 2);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 1>1, hand 2>0", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>1, hand 2>0");
 	rig.unread = 2;
 }
 
@@ -236,12 +219,8 @@ a_prefetched_connection_is_taken_back_after_5_ms(void)
 {
 	begin_ahead();
 	rig_at(1);
-	(void)rig_done(1);
-	CHECK_STR("", rig_did());
-	rig_at(4);
-	CHECK_STR("", rig_did());
-	rig_at(5);
-	CHECK_STR("take 0, hand 2>1", rig_did());
+	AFTER((void)rig_done(1), "");
+	NOT_BEFORE(5, "take 0, hand 2>1");
 	CHECK_EQ(1, rig_app(0)->figures.retaken);
 }
 
@@ -250,8 +229,7 @@ an_old_prefetched_connection_is_taken_back_at_once(void)
 {
 	begin_ahead();
 	rig_at(60);
-	(void)rig_done(1);
-	CHECK_STR("take 0, hand 2>1", rig_did());
+	AFTER((void)rig_done(1), "take 0, hand 2>1");
 }
 
 static void
@@ -262,8 +240,7 @@ a_prefetched_connection_stays_when_its_turn_comes_first(void)
 	(void)rig_done(1);
 	rig_at(3);
 	(void)rig_done(0);
-	rig_at(1000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(1000), "");
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 }
 
@@ -274,8 +251,7 @@ nothing_is_taken_from_a_process_that_received_all(void)
 	rig_at(60);
 	rig.unread = ILIST_NONE;
 	(void)rig_done(1);
-	rig_at(1000);
-	CHECK_STR("take 0", rig_did());
+	AFTER(rig_at(1000), "take 0");
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 }
 
@@ -286,8 +262,7 @@ the_first_connection_may_come_back_too(void)
 	begin_ahead();
 	rig_at(60);
 	rig.unread = 0;
-	(void)rig_done(1);
-	CHECK_STR("take 0, hand 0>1", rig_did());
+	AFTER((void)rig_done(1), "take 0, hand 0>1");
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 }
 
@@ -306,14 +281,11 @@ static void
 an_idle_process_gets_a_waiter_before_prefetched_connections(void)
 {
 	begin_ahead();
-	rig_arrive_n(2);
-	CHECK_STR("hand 3>1", rig_did());
+	AFTER(rig_arrive_n(2), "hand 3>1");
 	rig_at(60);
 	(void)rig_done(1);
-	(void)rig_done(1);
-	CHECK_STR("hand 4>1", rig_did());
-	(void)rig_done(1);
-	CHECK_STR("take 0, hand 2>1", rig_did());
+	AFTER((void)rig_done(1), "hand 4>1");
+	AFTER((void)rig_done(1), "take 0, hand 2>1");
 }
 
 static void
@@ -325,10 +297,8 @@ each_free_place_takes_one_connection_back(void)
 	rig.unread = 2;
 	rig_at(60);
 	(void)rig_done(1);
-	(void)rig_done(1);
-	CHECK_STR("", rig_did());
-	(void)rig_done(1);
-	CHECK_STR("take 0, hand 2>1", rig_did());
+	AFTER((void)rig_done(1), "");
+	AFTER((void)rig_done(1), "take 0, hand 2>1");
 }
 
 static void
@@ -342,8 +312,7 @@ a_new_process_takes_back_what_was_prefetched_longest(void)
 	rig_at(100);
 	(void)rig_did();
 	rig.unread = 1;
-	rig_ready(1);
-	CHECK_STR("take 0, hand 1>1, spawn 2", rig_did());
+	AFTER(rig_ready(1), "take 0, hand 1>1, spawn 2");
 }
 
 static void
@@ -352,10 +321,8 @@ connections_prefetched_by_a_dead_process_come_back(void)
 	begin_ahead();
 	rig_at(60);
 	rig_died(0, END_SIGNAL);
-	(void)rig_done(1);
-	CHECK_STR("", rig_did());
-	rig_retaken(2);
-	CHECK_STR("hand 2>1", rig_did());
+	AFTER((void)rig_done(1), "");
+	AFTER(rig_retaken(2), "hand 2>1");
 	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
@@ -367,8 +334,7 @@ a_take_is_asked_for_once(void)
 	rig_at(60);
 	(void)rig_done(1);
 	pool_spoke(&rig.pool, 1, rig.now);
-	rig_at(70);
-	CHECK_STR("take 0, hand 2>1", rig_did());
+	AFTER(rig_at(70), "take 0, hand 2>1");
 }
 
 static void
@@ -411,8 +377,7 @@ of_private_queues_the_shortest_is_first(void)
 	(void)rig_did();
 	(void)rig_done(0);
 	(void)rig_done(0);
-	rig_arrive();
-	CHECK_STR("hand 2>0", rig_did());
+	AFTER(rig_arrive(), "hand 2>0");
 }
 
 static void
@@ -424,8 +389,7 @@ private_queues_are_never_taken_from(void)
 	rig_at(60);
 	(void)rig_done(1);
 	(void)rig_done(1);
-	rig_at(10000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(10000), "");
 }
 
 static void
@@ -436,8 +400,7 @@ full_private_queues_leave_the_rest_in_the_backlog(void)
 	(void)rig_did();
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	rig_accept_paused(0);
-	(void)rig_done(0);
-	CHECK_STR("resume 0", rig_did());
+	AFTER((void)rig_done(0), "resume 0");
 }
 
 static void
@@ -447,8 +410,7 @@ full_private_queues_refuse_where_on_full_says_so(void)
 
 	o.close_when_full = true;
 	rig_running(o, 1);
-	rig_arrive_n(3);
-	CHECK_STR("hand 0>0, hand 1>0, refuse 2 full", rig_did());
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0, refuse 2 full");
 }
 
 static void
@@ -458,10 +420,8 @@ before_the_first_process_is_ready_connections_wait_in_common(void)
 
 	o.close_when_full = true;
 	rig_add(&o);
-	rig_arrive_n(2);
-	CHECK_STR("spawn 0", rig_did());
-	rig_ready(0);
-	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	AFTER(rig_arrive_n(2), "spawn 0");
+	AFTER(rig_ready(0), "hand 0>0, hand 1>0");
 }
 
 static void
@@ -472,47 +432,46 @@ full_private_queues_make_the_app_grow(void)
 	o.start_delay = TSPAN_MSECONDS(100);
 	rig_running(o, 1);
 	rig_arrive_n(2);
-	rig_at(100);
-	CHECK_STR("hand 0>0, hand 1>0, spawn 1", rig_did());
+	AFTER(rig_at(100), "hand 0>0, hand 1>0, spawn 1");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(by_itself_nothing_is_handed_ahead_before_256_sessions);
-	RIG(by_itself_one_is_handed_ahead_where_sessions_are_brief);
-	RIG(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
-	RIG(by_itself_the_mean_session_decides);
-	RIG(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
-	RIG(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
-	RIG(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
-	RIG(by_itself_it_is_taken_back_after_2_ms);
-	RIG(idle_processes_come_before_prefetch);
-	RIG(the_process_given_least_recently_prefetches_first);
-	RIG(beyond_prefetch_connections_wait);
-	RIG(a_waiter_is_prefetched_when_a_session_ends);
-	RIG(prefetched_connections_are_demand_when_all_are_busy);
-	RIG(time_in_the_socket_is_waiting_and_no_session);
-	RIG(max_requests_bounds_prefetch);
-	RIG(a_prefetched_connection_is_taken_back_after_5_ms);
-	RIG(an_old_prefetched_connection_is_taken_back_at_once);
-	RIG(a_prefetched_connection_stays_when_its_turn_comes_first);
-	RIG(nothing_is_taken_from_a_process_that_received_all);
-	RIG(the_first_connection_may_come_back_too);
-	RIG(taking_back_counts_as_no_retry);
-	RIG(an_idle_process_gets_a_waiter_before_prefetched_connections);
-	RIG(each_free_place_takes_one_connection_back);
-	RIG(a_new_process_takes_back_what_was_prefetched_longest);
-	RIG(connections_prefetched_by_a_dead_process_come_back);
-	RIG(a_take_is_asked_for_once);
-	RIG(more_concurrency_makes_prefetched_connections_sessions);
-	RIG(private_queues_are_filled_evenly);
-	RIG(of_private_queues_the_shortest_is_first);
-	RIG(private_queues_are_never_taken_from);
-	RIG(full_private_queues_leave_the_rest_in_the_backlog);
-	RIG(full_private_queues_refuse_where_on_full_says_so);
-	RIG(before_the_first_process_is_ready_connections_wait_in_common);
-	RIG(full_private_queues_make_the_app_grow);
+	rig_start(argc, argv);
+	RUN(by_itself_nothing_is_handed_ahead_before_256_sessions);
+	RUN(by_itself_one_is_handed_ahead_where_sessions_are_brief);
+	RUN(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
+	RUN(by_itself_the_mean_session_decides);
+	RUN(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
+	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
+	RUN(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
+	RUN(by_itself_it_is_taken_back_after_2_ms);
+	RUN(idle_processes_come_before_prefetch);
+	RUN(the_process_given_least_recently_prefetches_first);
+	RUN(beyond_prefetch_connections_wait);
+	RUN(a_waiter_is_prefetched_when_a_session_ends);
+	RUN(prefetched_connections_are_demand_when_all_are_busy);
+	RUN(time_in_the_socket_is_waiting_and_no_session);
+	RUN(max_requests_bounds_prefetch);
+	RUN(a_prefetched_connection_is_taken_back_after_5_ms);
+	RUN(an_old_prefetched_connection_is_taken_back_at_once);
+	RUN(a_prefetched_connection_stays_when_its_turn_comes_first);
+	RUN(nothing_is_taken_from_a_process_that_received_all);
+	RUN(the_first_connection_may_come_back_too);
+	RUN(taking_back_counts_as_no_retry);
+	RUN(an_idle_process_gets_a_waiter_before_prefetched_connections);
+	RUN(each_free_place_takes_one_connection_back);
+	RUN(a_new_process_takes_back_what_was_prefetched_longest);
+	RUN(connections_prefetched_by_a_dead_process_come_back);
+	RUN(a_take_is_asked_for_once);
+	RUN(more_concurrency_makes_prefetched_connections_sessions);
+	RUN(private_queues_are_filled_evenly);
+	RUN(of_private_queues_the_shortest_is_first);
+	RUN(private_queues_are_never_taken_from);
+	RUN(full_private_queues_leave_the_rest_in_the_backlog);
+	RUN(full_private_queues_refuse_where_on_full_says_so);
+	RUN(before_the_first_process_is_ready_connections_wait_in_common);
+	RUN(full_private_queues_make_the_app_grow);
 	return check_finish();
 }

@@ -177,10 +177,8 @@ the_need_waits_for_a_pause_after_failures(void)
 	rig_running(o, 3);
 	serve(20, 3);
 	rig_died(0, END_SIGNAL);
-	rig_gone(0);
-	CHECK_STR("", rig_did());
-	rig_at(elapsed() + 2500);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_gone(0), "");
+	AFTER(rig_at(elapsed() + 2500), "spawn 0");
 }
 
 /* The need of the app, as if an estimate had just found it. */
@@ -204,10 +202,8 @@ a_process_of_one_session_has_its_successor_at_once(void)
 	o.exit_ends = true;
 	rig_running(o, 3);
 	set_need(0, 3);
-	(void)rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("spawn 3", rig_did());
+	AFTER((void)rig_arrive(), "hand 0>0");
+	AFTER(rig_exits(0, END_EXIT), "spawn 3");
 }
 
 static void
@@ -218,8 +214,7 @@ a_load_over_the_threshold_starts_none(void)
 	o.grow_threshold = 10;
 	rig_running(o, 1);
 	(void)rig_arrive();
-	rig_at(60000);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_at(60000), "hand 0>0");
 }
 
 static void
@@ -243,8 +238,7 @@ a_load_under_the_thresholds_stops_none(void)
 	(void)rig_arrive();
 	rig_at(60050);
 	finish(0);
-	rig_at(2000000);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_at(2000000), "hand 0>0");
 }
 
 static void
@@ -314,13 +308,10 @@ static void
 late_connections_bring_a_process_each(void)
 {
 	serving_a_second(promise_options(), 1);
+	AFTER((void)rig_arrive(), "hand 0>0");
+	AFTER((void)rig_arrive(), "spawn 1");
 	(void)rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	(void)rig_arrive();
-	CHECK_STR("spawn 1", rig_did());
-	(void)rig_arrive();
-	(void)rig_arrive();
-	CHECK_STR("spawn 2, spawn 3", rig_did());
+	AFTER((void)rig_arrive(), "spawn 2, spawn 3");
 }
 
 static void
@@ -331,10 +322,8 @@ connections_that_are_served_in_ten_targets_are_not_late(void)
 	o.target_wait = TSPAN_MSECONDS(100);
 	serving_a_second(o, 1);
 	(void)rig_arrive();
-	(void)rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	(void)rig_arrive();
-	CHECK_STR("spawn 1, spawn 2", rig_did());
+	AFTER((void)rig_arrive(), "hand 0>0");
+	AFTER((void)rig_arrive(), "spawn 1, spawn 2");
 }
 
 static void
@@ -346,8 +335,7 @@ what_is_late_is_bound_by_start_delay_too(void)
 	o.start_delay = TSPAN_MSECONDS(99);
 	serving_a_second(o, 1);
 	(void)rig_arrive();
-	(void)rig_arrive();
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	AFTER((void)rig_arrive(), "hand 0>0, spawn 1");
 }
 
 /* Two processes that took 30 ms to start, and are busy. */
@@ -375,10 +363,8 @@ one_connection_waits_for_ten_targets(void)
 	o.start_delay = TSPAN_MSECONDS(50);
 	starting_for_30_ms(o);
 	(void)rig_arrive();
-	rig_at(30 + 199);
-	CHECK_STR("", rig_did());
-	rig_at(30 + 200);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(rig_at(30 + 199), "");
+	AFTER(rig_at(30 + 200), "spawn 2");
 }
 
 static void
@@ -389,10 +375,8 @@ one_connection_waits_for_ten_start_delays_at_most(void)
 	o.start_delay = TSPAN_MSECONDS(10);
 	starting_for_30_ms(o);
 	(void)rig_arrive();
-	rig_at(30 + 99);
-	CHECK_STR("", rig_did());
-	rig_at(30 + 100);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(rig_at(30 + 99), "");
+	AFTER(rig_at(30 + 100), "spawn 2");
 }
 
 static void
@@ -404,10 +388,8 @@ as_many_waiters_as_processes_wait_for_a_start(void)
 	starting_for_30_ms(o);
 	(void)rig_arrive();
 	(void)rig_arrive();
-	rig_at(30 + 29);
-	CHECK_STR("", rig_did());
-	rig_at(30 + 30);
-	CHECK_STR("spawn 2", rig_did());
+	AFTER(rig_at(30 + 29), "");
+	AFTER(rig_at(30 + 30), "spawn 2");
 }
 
 /* --- stops -------------------------------------------------------------- */
@@ -557,7 +539,6 @@ an_app_whose_listener_waits_for_a_number_has_no_deadline(void)
 	rest(1);
 	CHECK(rig_due() > 1000000);
 	CHECK_EQ(3, ready(0));
-	rig_end();
 }
 
 /* --- one ceiling for several apps ----------------------------------------- */
@@ -574,7 +555,6 @@ a_need_takes_an_idle_process_that_another_app_can_spare(void)
 	serve_app(1, 10, 3);
 	CHECK_EQ(3, ready(0));
 	CHECK_EQ(3, ready(1));
-	rig_end();
 }
 
 static void
@@ -591,7 +571,6 @@ a_need_takes_no_process_that_another_app_needs(void)
 	}
 	CHECK_EQ(3, ready(0));
 	CHECK_EQ(1, ready(1));
-	rig_end();
 }
 
 /* Sets what both apps need, and fills the ceiling of 12 places. */
@@ -619,8 +598,7 @@ crowd(uint32_t first)
 	(void)rig_arrive_at(0);
 	(void)rig_arrive_at(1);
 	(void)rig_did();
-	rig_at(elapsed() + 600);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(elapsed() + 600), "");
 	(void)rig_done(0);
 }
 
@@ -631,62 +609,56 @@ busy_apps_share_places_by_their_needs(void)
 	crowd(8);
 	/* 7 of 8 against 5 of 4. */
 	CHECK_STR("hand 12>0", rig_did());
-	rig_end();
 	sharing(8, 4, 4);
 	crowd(8);
 	/* 7 of 4 against 5 of 4. */
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 	sharing(8, 12, 12);
 	crowd(8);
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 	sharing(7, 4, 4);
 	crowd(7);
 	/* 6 of 4 against 6 of 4. */
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 	sharing(6, 4, 4);
 	crowd(6);
 	CHECK_STR("hand 12>0", rig_did());
-	rig_end();
 	sharing(6, 4, 8);
 	crowd(6);
 	/* 5 of 4 against 7 of 8. */
 	CHECK_STR("stop 0", rig_did());
-	rig_end();
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(without_a_target_the_need_is_known_and_starts_and_stops_nothing);
-	RIG(the_need_is_started_without_the_patience_of_waiters);
-	RIG(without_a_target_nothing_is_started_for_a_need);
-	RIG(connections_one_after_the_other_need_one_process);
-	RIG(the_need_is_bound_by_max_processes);
-	RIG(the_need_waits_for_a_pause_after_failures);
-	RIG(a_process_of_one_session_has_its_successor_at_once);
-	RIG(a_load_over_the_threshold_starts_none);
-	RIG(a_load_under_the_thresholds_stops_none);
-	RIG(several_sessions_at_a_time_share_a_process);
-	RIG(a_wait_for_a_lock_is_none_for_a_process);
-	RIG(late_connections_bring_a_process_each);
-	RIG(connections_that_are_served_in_ten_targets_are_not_late);
-	RIG(what_is_late_is_bound_by_start_delay_too);
-	RIG(one_connection_waits_for_ten_targets);
-	RIG(one_connection_waits_for_ten_start_delays_at_most);
-	RIG(as_many_waiters_as_processes_wait_for_a_start);
-	RIG(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
-	RIG(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
-	RIG(the_minimum_and_spare_processes_stay);
-	RIG(spare_processes_stay);
-	RIG(processes_stay_while_nothing_is_known);
-	RIG(processes_stay_while_the_promise_is_broken);
-	RIG(an_idle_process_that_is_needed_stays);
-	RIG(the_last_process_of_an_app_stops_for_idleness_alone);
-	RIG(an_app_at_rest_has_no_deadline);
+	rig_start(argc, argv);
+	RUN(without_a_target_the_need_is_known_and_starts_and_stops_nothing);
+	RUN(the_need_is_started_without_the_patience_of_waiters);
+	RUN(without_a_target_nothing_is_started_for_a_need);
+	RUN(connections_one_after_the_other_need_one_process);
+	RUN(the_need_is_bound_by_max_processes);
+	RUN(the_need_waits_for_a_pause_after_failures);
+	RUN(a_process_of_one_session_has_its_successor_at_once);
+	RUN(a_load_over_the_threshold_starts_none);
+	RUN(a_load_under_the_thresholds_stops_none);
+	RUN(several_sessions_at_a_time_share_a_process);
+	RUN(a_wait_for_a_lock_is_none_for_a_process);
+	RUN(late_connections_bring_a_process_each);
+	RUN(connections_that_are_served_in_ten_targets_are_not_late);
+	RUN(what_is_late_is_bound_by_start_delay_too);
+	RUN(one_connection_waits_for_ten_targets);
+	RUN(one_connection_waits_for_ten_start_delays_at_most);
+	RUN(as_many_waiters_as_processes_wait_for_a_start);
+	RUN(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
+	RUN(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
+	RUN(the_minimum_and_spare_processes_stay);
+	RUN(spare_processes_stay);
+	RUN(processes_stay_while_nothing_is_known);
+	RUN(processes_stay_while_the_promise_is_broken);
+	RUN(an_idle_process_that_is_needed_stays);
+	RUN(the_last_process_of_an_app_stops_for_idleness_alone);
+	RUN(an_app_at_rest_has_no_deadline);
 	RUN(an_app_whose_listener_waits_for_a_number_has_no_deadline);
 	RUN(a_need_takes_an_idle_process_that_another_app_can_spare);
 	RUN(a_need_takes_no_process_that_another_app_needs);

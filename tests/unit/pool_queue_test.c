@@ -39,10 +39,8 @@ accepting_is_resumed_when_there_is_room_again(void)
 	rig.o.max_queue = 1;
 	begin_busy(rig.o);
 	rig_arrive();
-	rig_accept_paused(0);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0, resume 0", rig_did());
+	AFTER(rig_accept_paused(0), "");
+	AFTER(rig_done(0), "hand 1>0, resume 0");
 }
 
 static void
@@ -52,10 +50,8 @@ accepting_is_resumed_once(void)
 	begin_busy(rig.o);
 	rig_arrive_n(2);
 	rig_accept_paused(0);
-	rig_done(0);
-	CHECK_STR("hand 1>0, resume 0", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 2>0", rig_did());
+	AFTER(rig_done(0), "hand 1>0, resume 0");
+	AFTER(rig_done(0), "hand 2>0");
 }
 
 static void
@@ -65,12 +61,10 @@ accepting_that_found_no_room_after_all_is_resumed_again(void)
 	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
-	rig_done(0);
-	CHECK_STR("hand 1>0, resume 0", rig_did());
+	AFTER(rig_done(0), "hand 1>0, resume 0");
 	rig_arrive();
 	rig_accept_paused(0);
-	rig_done(0);
-	CHECK_STR("hand 0>0, resume 0", rig_did());
+	AFTER(rig_done(0), "hand 0>0, resume 0");
 }
 
 static void
@@ -84,8 +78,7 @@ accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
 	(void)rig_did();
 	rig_accept_resumed(0);
 	CHECK_EQ(0, app_demand(rig_app(0)));
-	rig_done(0);
-	CHECK_STR("", rig_did());
+	AFTER(rig_done(0), "");
 }
 
 static void
@@ -95,8 +88,7 @@ accepting_is_resumed_when_a_waiter_leaves(void)
 	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
-	pool_abandoned(&rig.pool, 1, rig.now);
-	CHECK_STR("resume 0", rig_did());
+	AFTER(pool_abandoned(&rig.pool, 1, rig.now), "resume 0");
 }
 
 static void
@@ -106,8 +98,7 @@ accepting_is_resumed_when_max_queue_grows(void)
 	begin_busy(rig.o);
 	rig_accept_paused(0);
 	rig.o.max_queue = 1;
-	rig_change(0, &rig.o);
-	CHECK_STR("resume 0", rig_did());
+	AFTER(rig_change(0, &rig.o), "resume 0");
 }
 
 static void
@@ -128,8 +119,7 @@ with_on_full_close_the_newcomer_is_refused(void)
 	rig.o.max_queue = 1;
 	rig.o.close_when_full = true;
 	begin_busy(rig.o);
-	rig_arrive_n(2);
-	CHECK_STR("refuse 2 full", rig_did());
+	AFTER(rig_arrive_n(2), "refuse 2 full");
 	CHECK_EQ(1, rig_app(0)->queue.count);
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 }
@@ -161,11 +151,9 @@ a_full_queue_is_told_once_until_it_was_empty(void)
 	rig.o.max_queue = 1;
 	begin_busy(rig.o);
 	rig.tells = true;
-	rig_arrive();
-	CHECK_STR("tell 0 full", rig_did());
+	AFTER(rig_arrive(), "tell 0 full");
 	rig_done(0);
-	rig_arrive();
-	CHECK_STR("hand 1>0, tell 0 full", rig_did());
+	AFTER(rig_arrive(), "hand 1>0, tell 0 full");
 }
 
 static void
@@ -175,10 +163,8 @@ a_full_queue_is_told_once_while_it_is_full(void)
 	rig.o.close_when_full = true;
 	begin_busy(rig.o);
 	rig.tells = true;
-	rig_arrive();
-	CHECK_STR("tell 0 full", rig_did());
-	rig_arrive();
-	CHECK_STR("refuse 2 full", rig_did());
+	AFTER(rig_arrive(), "tell 0 full");
+	AFTER(rig_arrive(), "refuse 2 full");
 }
 
 static void
@@ -216,12 +202,8 @@ a_waiter_is_refused_after_queue_timeout(void)
 	rig_arrive();
 	rig_at(200);
 	rig_arrive();
-	rig_at(499);
-	CHECK_STR("", rig_did());
-	rig_at(500);
-	CHECK_STR("refuse 1 late", rig_did());
-	rig_at(700);
-	CHECK_STR("refuse 2 late", rig_did());
+	NOT_BEFORE(500, "refuse 1 late");
+	AFTER(rig_at(700), "refuse 2 late");
 	CHECK_EQ(2, rig_app(0)->figures.timed_out);
 }
 
@@ -230,8 +212,7 @@ without_queue_timeout_a_connection_waits_for_ever(void)
 {
 	begin_busy(rig_options());
 	rig_arrive();
-	rig_at(86400000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(86400000), "");
 }
 
 static void
@@ -239,13 +220,11 @@ a_connection_taken_back_late_is_served_rather_than_refused(void)
 {
 	rig.o.queue_timeout = TSPAN_SECONDS(5);
 	rig_running(rig.o, 2);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
 	rig_at(10000);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_gone(0);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_gone(0), "hand 0>1");
 }
 
 static void
@@ -254,8 +233,7 @@ an_abandoned_connection_is_counted_and_not_served(void)
 	begin_busy(rig_options());
 	rig_arrive_n(2);
 	pool_abandoned(&rig.pool, 1, rig.now);
-	rig_done(0);
-	CHECK_STR("hand 2>0", rig_did());
+	AFTER(rig_done(0), "hand 2>0");
 	CHECK_EQ(1, rig_app(0)->figures.abandoned);
 }
 
@@ -280,8 +258,7 @@ the_time_of_waiting_is_recorded_once(void)
 	(void)rig_did();
 	rig_at(300);
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(rig_retaken(0), "hand 0>1");
 	CHECK_EQ(0, window_share(&rig_app(0)->queue_wait, 1, rig.now));
 	rig_gone(0);
 }
@@ -311,18 +288,14 @@ no_more_come_in_than_there_are_numbers(void)
 	begin_scarce();
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	CHECK(!pool_may_accept(&rig.pool, 1));
-	rig_end();
 }
 
 static void
 accepting_paused_for_numbers_is_resumed_by_another_apps_end(void)
 {
 	begin_scarce();
-	rig_accept_paused(1);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0, resume 1", rig_did());
-	rig_end();
+	AFTER(rig_accept_paused(1), "");
+	AFTER(rig_done(0), "hand 1>0, resume 1");
 }
 
 static void
@@ -335,12 +308,9 @@ accepting_paused_for_numbers_is_resumed_by_a_refusal(void)
 	o.max_queue = 0;
 	o.close_when_full = true;
 	rig_change(0, &o);
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
+	AFTER(rig_done(0), "hand 1>0");
 	rig_arrive_at(0);
-	rig_accept_paused(1);
-	CHECK_STR("refuse 0 full, resume 1", rig_did());
-	rig_end();
+	AFTER(rig_accept_paused(1), "refuse 0 full, resume 1");
 }
 
 static void
@@ -353,14 +323,10 @@ numbers_go_to_the_apps_in_turn(void)
 	(void)rig_did();
 	rig_accept_paused(1);
 	rig_accept_paused(2);
-	rig_done(0);
-	CHECK_STR("hand 1>0, resume 1", rig_did());
+	AFTER(rig_done(0), "hand 1>0, resume 1");
 	rig_arrive_at(1);
-	rig_accept_paused(1);
-	CHECK_STR("hand 0>1", rig_did());
-	rig_done(0);
-	CHECK_STR("resume 2", rig_did());
-	rig_end();
+	AFTER(rig_accept_paused(1), "hand 0>1");
+	AFTER(rig_done(0), "resume 2");
 }
 
 static void
@@ -373,39 +339,36 @@ an_app_without_use_for_a_number_passes_it_on(void)
 	(void)rig_did();
 	rig_accept_paused(1);
 	rig_accept_paused(2);
-	rig_done(0);
-	CHECK_STR("hand 1>0, resume 1", rig_did());
-	rig_accept_resumed(1);
-	CHECK_STR("resume 2", rig_did());
-	rig_end();
+	AFTER(rig_done(0), "hand 1>0, resume 1");
+	AFTER(rig_accept_resumed(1), "resume 2");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(with_on_full_wait_no_more_come_in_than_max_queue);
-	RIG(with_no_queue_connections_come_in_while_a_process_has_room);
-	RIG(accepting_is_resumed_when_there_is_room_again);
-	RIG(accepting_is_resumed_once);
-	RIG(accepting_that_found_no_room_after_all_is_resumed_again);
-	RIG(accepting_that_found_the_backlog_empty_is_not_resumed_again);
-	RIG(accepting_is_resumed_when_a_waiter_leaves);
-	RIG(accepting_is_resumed_when_max_queue_grows);
-	RIG(a_paused_listener_counts_as_a_waiter_since_the_pause);
-	RIG(with_on_full_close_the_newcomer_is_refused);
-	RIG(with_on_full_close_any_number_comes_in);
-	RIG(a_number_is_not_used_again_before_its_refusal_is_done);
-	RIG(a_full_queue_is_told_once_until_it_was_empty);
-	RIG(a_full_queue_is_told_once_while_it_is_full);
-	RIG(a_connection_that_is_refused_at_once_has_no_process);
-	RIG(the_longest_queue_is_remembered);
-	RIG(a_waiter_is_refused_after_queue_timeout);
-	RIG(without_queue_timeout_a_connection_waits_for_ever);
-	RIG(a_connection_taken_back_late_is_served_rather_than_refused);
-	RIG(an_abandoned_connection_is_counted_and_not_served);
-	RIG(the_time_of_waiting_is_recorded);
-	RIG(the_time_of_waiting_is_recorded_once);
+	rig_start(argc, argv);
+	RUN(with_on_full_wait_no_more_come_in_than_max_queue);
+	RUN(with_no_queue_connections_come_in_while_a_process_has_room);
+	RUN(accepting_is_resumed_when_there_is_room_again);
+	RUN(accepting_is_resumed_once);
+	RUN(accepting_that_found_no_room_after_all_is_resumed_again);
+	RUN(accepting_that_found_the_backlog_empty_is_not_resumed_again);
+	RUN(accepting_is_resumed_when_a_waiter_leaves);
+	RUN(accepting_is_resumed_when_max_queue_grows);
+	RUN(a_paused_listener_counts_as_a_waiter_since_the_pause);
+	RUN(with_on_full_close_the_newcomer_is_refused);
+	RUN(with_on_full_close_any_number_comes_in);
+	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
+	RUN(a_full_queue_is_told_once_until_it_was_empty);
+	RUN(a_full_queue_is_told_once_while_it_is_full);
+	RUN(a_connection_that_is_refused_at_once_has_no_process);
+	RUN(the_longest_queue_is_remembered);
+	RUN(a_waiter_is_refused_after_queue_timeout);
+	RUN(without_queue_timeout_a_connection_waits_for_ever);
+	RUN(a_connection_taken_back_late_is_served_rather_than_refused);
+	RUN(an_abandoned_connection_is_counted_and_not_served);
+	RUN(the_time_of_waiting_is_recorded);
+	RUN(the_time_of_waiting_is_recorded_once);
 	RUN(no_more_come_in_than_there_are_numbers);
 	RUN(accepting_paused_for_numbers_is_resumed_by_another_apps_end);
 	RUN(accepting_paused_for_numbers_is_resumed_by_a_refusal);

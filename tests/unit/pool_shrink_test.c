@@ -17,10 +17,7 @@ a_process_stops_when_it_was_idle_for_max_idle_time(void)
 {
 	begin_idle(rig_options(), 2);
 	CHECK_EQ(1000, rig_due());
-	rig_at(999);
-	CHECK_STR("", rig_did());
-	rig_at(1000);
-	CHECK_STR("stop 1", rig_did());
+	NOT_BEFORE(1000, "stop 1");
 	rig_exits(1, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_IDLE]);
 }
@@ -48,16 +45,11 @@ an_idle_process_is_kept_for_what_a_start_costs(void)
 		o.min_processes = 1;
 		rig_change(0, &o);
 		(void)rig_did();
-		rig_at(t[0] + t[1] - 1);
-		CHECK_STR("", rig_did());
-		rig_at(t[0] + t[1]);
-		CHECK_STR("stop 0", rig_did());
+		AFTER(rig_at(t[0] + t[1] - 1), "");
+		AFTER(rig_at(t[0] + t[1]), "stop 0");
 		rig_exits(0, END_EXIT);
-		rig_at(t[0] + t[1] + t[2] - 1);
-		CHECK_STR("", rig_did());
-		rig_at(t[0] + t[1] + t[2]);
-		CHECK_STR("stop 1", rig_did());
-		rig_end();
+		AFTER(rig_at(t[0] + t[1] + t[2] - 1), "");
+		AFTER(rig_at(t[0] + t[1] + t[2]), "stop 1");
 	}
 }
 
@@ -75,10 +67,7 @@ an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
 	rig_spawned(1);
 	rig.o.min_processes = 1;
 	rig_change(0, &rig.o);
-	rig_at(299999);
-	CHECK_STR("", rig_did());
-	rig_at(300000);
-	CHECK_STR("stop 0", rig_did());
+	NOT_BEFORE(300000, "stop 0");
 }
 
 static void
@@ -91,10 +80,7 @@ idle_time_begins_when_the_last_session_ends(void)
 	(void)rig_did();
 	rig_at(5000);
 	rig_done(0);
-	rig_at(5999);
-	CHECK_STR("", rig_did());
-	rig_at(6000);
-	CHECK_STR("stop 0", rig_did());
+	NOT_BEFORE(6000, "stop 0");
 }
 
 static void
@@ -109,10 +95,8 @@ the_least_recently_used_stops_first(void)
 	rig_done(2);
 	rig_at(520);
 	rig_done(0);
-	rig_at(1510);
-	CHECK_STR("stop 1", rig_did());
-	rig_at(9000);
-	CHECK_STR("stop 2", rig_did());
+	AFTER(rig_at(1510), "stop 1");
+	AFTER(rig_at(9000), "stop 2");
 }
 
 static void
@@ -120,16 +104,11 @@ idle_stops_are_stop_delay_apart(void)
 {
 	rig.o.stop_delay = TSPAN_SECONDS(10);
 	begin_idle(rig.o, 4);
-	rig_at(1000);
-	CHECK_STR("stop 3", rig_did());
+	AFTER(rig_at(1000), "stop 3");
 	rig_exits(3, END_EXIT);
-	rig_at(10999);
-	CHECK_STR("", rig_did());
-	rig_at(11000);
-	CHECK_STR("stop 2", rig_did());
+	NOT_BEFORE(11000, "stop 2");
 	rig_exits(2, END_EXIT);
-	rig_at(21000);
-	CHECK_STR("stop 1", rig_did());
+	AFTER(rig_at(21000), "stop 1");
 }
 
 static void
@@ -138,12 +117,10 @@ idle_stops_leave_min_processes(void)
 	rig.o.min_processes = 2;
 	rig.o.stop_delay = 0;
 	begin_idle(rig.o, 4);
-	rig_at(1000);
-	CHECK_STR("stop 3, stop 2", rig_did());
+	AFTER(rig_at(1000), "stop 3, stop 2");
 	rig_exits(3, END_EXIT);
 	rig_exits(2, END_EXIT);
-	rig_at(1000000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(1000000), "");
 	CHECK_EQ(-1, rig_due());
 }
 
@@ -153,10 +130,8 @@ no_process_stops_for_idleness_while_its_app_is_closing(void)
 {
 	begin_idle(rig_options(), 1);
 	rig_at(5000);
-	pool_app_close(&rig.pool, 0, rig.now);
-	CHECK_STR("", rig_did());
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_close(&rig.pool, 0, rig.now), "");
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	CHECK_EQ(END_CLOSED, rig_process(0)->end);
 }
 
@@ -164,8 +139,7 @@ static void
 without_max_idle_time_no_idle_process_stops(void)
 {
 	rig_running(rig_options(), 4);
-	rig_at(100000000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(100000000), "");
 }
 
 static void
@@ -173,16 +147,13 @@ no_process_stops_while_another_is_starting(void)
 {
 	begin_idle(rig_options(), 2);
 	rig_arrive_n(3);
-	rig_at(100);
-	CHECK_STR("hand 0>0, hand 1>1, spawn 2", rig_did());
+	AFTER(rig_at(100), "hand 0>0, hand 1>1, spawn 2");
 	rig_done(0);
 	rig_done(1);
 	(void)rig_did();
 	rig_done(0);
-	rig_at(5000);
-	CHECK_STR("", rig_did());
-	rig_ready(2);
-	CHECK_STR("stop 1", rig_did());
+	AFTER(rig_at(5000), "");
+	AFTER(rig_ready(2), "stop 1");
 }
 
 /* --- ceilings ----------------------------------------------------------- */
@@ -192,8 +163,7 @@ under_a_lowered_ceiling_idle_processes_stop_at_once(void)
 {
 	rig_running(rig.o, 4);
 	rig.o.max_processes = 2;
-	rig_change(0, &rig.o);
-	CHECK_STR("stop 3, stop 2", rig_did());
+	AFTER(rig_change(0, &rig.o), "stop 3, stop 2");
 }
 
 static void
@@ -203,14 +173,10 @@ under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 	rig_arrive_n(3);
 	(void)rig_did();
 	rig.o.max_processes = 1;
-	rig_change(0, &rig.o);
-	CHECK_STR("", rig_did());
-	rig_done(1);
-	CHECK_STR("stop 1", rig_did());
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
-	rig_done(2);
-	CHECK_STR("", rig_did());
+	AFTER(rig_change(0, &rig.o), "");
+	AFTER(rig_done(1), "stop 1");
+	AFTER(rig_done(0), "stop 0");
+	AFTER(rig_done(2), "");
 }
 
 static void
@@ -221,8 +187,7 @@ over_a_lowered_ceiling_nothing_is_started(void)
 	(void)rig_did();
 	rig.o.max_processes = 2;
 	rig_change(0, &rig.o);
-	rig_at(5000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(5000), "");
 }
 
 static void
@@ -230,8 +195,7 @@ under_a_lowered_global_ceiling_idle_processes_of_any_app_stop(void)
 {
 	rig_running(rig.o, 2);
 	rig_running(rig.o, 2);
-	pool_resize(&rig.pool, 2, 0, rig.now);
-	CHECK_STR("stop 1, stop 3", rig_did());
+	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "stop 1, stop 3");
 }
 
 static void
@@ -244,11 +208,9 @@ a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	(void)rig_did();
-	pool_resize(&rig.pool, 2, 0, rig.now);
-	CHECK_STR("", rig_did());
+	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "");
 	rig_done(2);
-	rig_done(3);
-	CHECK_STR("stop 2, stop 3", rig_did());
+	AFTER(rig_done(3), "stop 2, stop 3");
 }
 
 /* --- max_requests ------------------------------------------------------- */
@@ -260,12 +222,9 @@ after_max_requests_a_process_retires_and_is_replaced(void)
 	rig_running(rig.o, 1);
 	rig_arrive();
 	(void)rig_did();
-	rig_done(0);
-	CHECK_STR("", rig_did());
-	rig_arrive();
-	CHECK_STR("hand 0>0, spawn 1", rig_did());
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(rig_done(0), "");
+	AFTER(rig_arrive(), "hand 0>0, spawn 1");
+	AFTER(rig_done(0), "stop 0");
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
@@ -277,10 +236,8 @@ at_the_ceiling_a_replacement_waits_until_the_old_process_retires(void)
 	rig.o.max_requests = 1;
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	rig_done(0);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(rig_done(0), "stop 0, spawn 1");
 }
 
 /* Two long sessions of four that it could have do not block the app. */
@@ -291,14 +248,11 @@ a_process_with_its_last_sessions_and_room_leaves_its_place(void)
 	rig.o.concurrency = 4;
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	rig_arrive();
-	CHECK_STR("hand 1>0, stop 0, spawn 1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(rig_arrive(), "hand 1>0, stop 0, spawn 1");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 	rig_ready(1);
-	rig_arrive();
-	CHECK_STR("hand 2>1", rig_did());
+	AFTER(rig_arrive(), "hand 2>1");
 	rig_done_of(0, 0);
 	rig_done_of(0, 1);
 	rig_exits(0, END_EXIT);
@@ -313,15 +267,11 @@ no_process_is_handed_more_than_max_requests(void)
 	rig.o.concurrency = 2;
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(4);
-	CHECK_STR("hand 0>0, hand 1>0", rig_did());
-	rig_done_of(0, 0);
-	CHECK_STR("hand 2>0", rig_did());
-	rig_done_of(0, 1);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>0");
+	AFTER(rig_done_of(0, 0), "hand 2>0");
+	AFTER(rig_done_of(0, 1), "stop 0, spawn 1");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_done_of(0, 2);
-	CHECK_STR("", rig_did());
+	AFTER(rig_done_of(0, 2), "");
 }
 
 static void
@@ -363,12 +313,9 @@ a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 	rig_serving(rig_options(), 1);
 	rig_arrive_n(2);
 	(void)rig_did();
-	pool_retire(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_done(0);
-	CHECK_STR("", rig_did());
-	rig_ready(1);
-	CHECK_STR("hand 1>1", rig_did());
+	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
+	AFTER(rig_done(0), "");
+	AFTER(rig_ready(1), "hand 1>1");
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_RETIRED]);
 	CHECK_EQ(0, rig_app(0)->backoff.until);
@@ -382,10 +329,8 @@ under_a_lowered_ceiling_a_freed_process_stops_before_it_serves(void)
 	(void)rig_did();
 	rig.o.max_processes = 2;
 	rig_change(0, &rig.o);
-	rig_done(0);
-	CHECK_STR("stop 0", rig_did());
-	rig_done(1);
-	CHECK_STR("hand 3>1", rig_did());
+	AFTER(rig_done(0), "stop 0");
+	AFTER(rig_done(1), "hand 3>1");
 }
 
 static void
@@ -399,37 +344,36 @@ in_an_app_of_jobs_processes_over_a_lowered_minimum_stop(void)
 	for (uint32_t n = 0; n < 3; n++)
 		rig_spawned(n);
 	rig.o.min_processes = 1;
-	rig_change(0, &rig.o);
-	CHECK_STR("stop 0, stop 1", rig_did());
+	AFTER(rig_change(0, &rig.o), "stop 0, stop 1");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_process_stops_when_it_was_idle_for_max_idle_time);
+	rig_start(argc, argv);
+	RUN(a_process_stops_when_it_was_idle_for_max_idle_time);
 	RUN(an_idle_process_is_kept_for_what_a_start_costs);
-	RIG(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
-	RIG(idle_time_begins_when_the_last_session_ends);
-	RIG(the_least_recently_used_stops_first);
-	RIG(idle_stops_are_stop_delay_apart);
-	RIG(idle_stops_leave_min_processes);
-	RIG(no_process_stops_for_idleness_while_its_app_is_closing);
-	RIG(without_max_idle_time_no_idle_process_stops);
-	RIG(no_process_stops_while_another_is_starting);
-	RIG(under_a_lowered_ceiling_idle_processes_stop_at_once);
-	RIG(under_a_lowered_ceiling_busy_processes_stop_when_idle);
-	RIG(over_a_lowered_ceiling_nothing_is_started);
-	RIG(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop);
-	RIG(a_lowered_global_ceiling_leaves_each_app_its_minimum);
-	RIG(after_max_requests_a_process_retires_and_is_replaced);
-	RIG(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
-	RIG(a_process_with_its_last_sessions_and_room_leaves_its_place);
-	RIG(no_process_is_handed_more_than_max_requests);
-	RIG(a_connection_taken_back_does_not_count_against_max_requests);
-	RIG(numbers_of_requests_differ_by_a_tenth);
-	RIG(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
-	RIG(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
-	RIG(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);
+	RUN(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
+	RUN(idle_time_begins_when_the_last_session_ends);
+	RUN(the_least_recently_used_stops_first);
+	RUN(idle_stops_are_stop_delay_apart);
+	RUN(idle_stops_leave_min_processes);
+	RUN(no_process_stops_for_idleness_while_its_app_is_closing);
+	RUN(without_max_idle_time_no_idle_process_stops);
+	RUN(no_process_stops_while_another_is_starting);
+	RUN(under_a_lowered_ceiling_idle_processes_stop_at_once);
+	RUN(under_a_lowered_ceiling_busy_processes_stop_when_idle);
+	RUN(over_a_lowered_ceiling_nothing_is_started);
+	RUN(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop);
+	RUN(a_lowered_global_ceiling_leaves_each_app_its_minimum);
+	RUN(after_max_requests_a_process_retires_and_is_replaced);
+	RUN(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
+	RUN(a_process_with_its_last_sessions_and_room_leaves_its_place);
+	RUN(no_process_is_handed_more_than_max_requests);
+	RUN(a_connection_taken_back_does_not_count_against_max_requests);
+	RUN(numbers_of_requests_differ_by_a_tenth);
+	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
+	RUN(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
+	RUN(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);
 	return check_finish();
 }

@@ -9,20 +9,10 @@ a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
 {
 	rig.tells = true;
 	rig_serving(rig_options(), 1);
-	pool_retire(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_at(19999);
-	CHECK_STR("", rig_did());
-	rig_at(20000);
-	CHECK_STR("term 0", rig_did());
-	rig_at(24999);
-	CHECK_STR("", rig_did());
-	rig_at(25000);
-	CHECK_STR("kill 0", rig_did());
-	rig_at(29999);
-	CHECK_STR("", rig_did());
-	rig_at(30000);
-	CHECK_STR("tell 0 stuck, term 1, tell 0 backoff", rig_did());
+	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
+	NOT_BEFORE(20000, "term 0");
+	NOT_BEFORE(25000, "kill 0");
+	NOT_BEFORE(30000, "tell 0 stuck, term 1, tell 0 backoff");
 	CHECK_EQ(1, rig_app(0)->stuck);
 }
 
@@ -68,36 +58,29 @@ a_process_whose_start_was_not_carried_out_is_gone_at_once(void)
 {
 	rig_add(&rig.o);
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
 	CHECK_EQ(0, rig.pool.living);
 }
 
 static void
 a_process_told_to_stop_while_it_is_spawned_stops_then(void)
 {
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0");
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	rig_spawned(0);
 	CHECK(rig_ready(0));
 	CHECK_EQ(0, app_processes(rig_app(0)));
-	rig_exits(0, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "over 0");
 }
 
 static void
 a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
 {
-	rig_add(&rig.o);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_add(&rig.o), "spawn 0");
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
-	rig_spawn_failed(0, false);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_spawn_failed(0, false), "over 0");
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
 }
 
@@ -107,10 +90,8 @@ timeouts_of_zero_go_through_all_steps_at_once(void)
 	rig.o.stop_timeout = 0;
 	rig.o.kill_timeout = 0;
 	rig_serving(rig.o, 1);
-	pool_retire(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
-	rig_at(0);
-	CHECK_STR("term 0, kill 0", rig_did());
+	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
+	AFTER(rig_at(0), "term 0, kill 0");
 	CHECK(rig_process(0)->stuck);
 }
 
@@ -119,20 +100,15 @@ timeouts_of_zero_go_through_all_steps_at_once(void)
 static void
 a_detached_process_has_its_successor_at_once_beyond_no_ceiling(void)
 {
-	struct app_options o = rig_options();
-
 	rig_begin_with(rig_limits(), 2);
-	o.min_processes = o.max_processes = 2;
-	rig_running(o, 2);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	pool_detach(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 2", rig_did());
+	rig.o.min_processes = rig.o.max_processes = 2;
+	rig_running(rig.o, 2);
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 2");
 	CHECK_EQ(PROCESS_DETACHED, rig_process(0)->state);
 	CHECK_EQ(2, app_processes(rig_app(0)));
 	CHECK_EQ(2, rig.pool.living);
 	CHECK_EQ(1, rig_app(0)->figures.sessions);
-	rig_end();
 }
 
 static void
@@ -142,19 +118,14 @@ a_detached_process_is_told_to_stop_after_its_last_session(void)
 	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	(void)rig_did();
-	pool_detach(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 1");
 	rig_ready(1);
-	rig_arrive();
-	CHECK_STR("hand 2>1", rig_did());
+	AFTER(rig_arrive(), "hand 2>1");
 	/* Nothing ends the sessions: not stop_timeout either. */
 	rig_at(3600000);
-	rig_done_of(0, 0);
-	CHECK_STR("", rig_did());
-	rig_done_of(0, 1);
-	CHECK_STR("stop 0", rig_did());
-	rig_at(3620000);
-	CHECK_STR("term 0", rig_did());
+	AFTER(rig_done_of(0, 0), "");
+	AFTER(rig_done_of(0, 1), "stop 0");
+	AFTER(rig_at(3620000), "term 0");
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(2, rig_app(0)->figures.completed);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
@@ -165,8 +136,7 @@ static void
 an_idle_process_above_the_minimum_that_is_detached_has_a_successor(void)
 {
 	rig_running(rig_options(), 3);
-	pool_detach(&rig.pool, 1, rig.now);
-	CHECK_STR("stop 1, spawn 3", rig_did());
+	AFTER(pool_detach(&rig.pool, 1, rig.now), "stop 1, spawn 3");
 	CHECK_EQ(3, app_processes(rig_app(0)));
 }
 
@@ -180,8 +150,7 @@ a_detached_process_stops_with_its_app(void)
 	(void)rig_did();
 	rig_ready(1);
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, stop 1", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0, stop 1");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
@@ -195,20 +164,16 @@ a_session_of_a_detached_process_ends_at_request_timeout(void)
 	pool_detach(&rig.pool, 0, rig.now);
 	(void)rig_did();
 	rig_ready(1);
-	rig_at(5000);
-	CHECK_STR("term 0", rig_did());
+	AFTER(rig_at(5000), "term 0");
 }
 
 static void
 a_connection_that_comes_back_from_a_detached_process_is_served(void)
 {
 	rig_running(rig_options(), 2);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	pool_detach(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 2", rig_did());
-	rig_hand_failed(0);
-	CHECK_STR("stop 0, hand 0>1", rig_did());
+	AFTER(rig_arrive(), "hand 0>0");
+	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 2");
+	AFTER(rig_hand_failed(0), "stop 0, hand 0>1");
 }
 
 /* --- one app ------------------------------------------------------------ */
@@ -218,21 +183,15 @@ a_closing_app_serves_waiters_and_newcomers(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 	pool_app_close(&rig.pool, 0, rig.now);
 	CHECK(pool_may_accept(&rig.pool, 0));
 	rig_arrive();
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 2>0, stop 0", rig_did());
-	rig_done(0);
-	CHECK_STR("", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "");
+	AFTER(rig_done(0), "hand 1>0");
+	AFTER(rig_done(0), "hand 2>0, stop 0");
+	AFTER(rig_done(0), "");
+	AFTER(rig_exits(0, END_EXIT), "over 0");
 	CHECK_EQ(3, rig_app(0)->figures.completed);
 }
 
@@ -242,10 +201,8 @@ a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
 	rig_running(rig_options(), 1);
 	rig_at(40000);
 	pool_app_close(&rig.pool, 0, rig.now);
-	rig_exits(0, END_SIGNAL);
-	CHECK_STR("", rig_did());
-	rig_arrive();
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(rig_exits(0, END_SIGNAL), "");
+	AFTER(rig_arrive(), "spawn 0");
 }
 
 /* A process that hangs would keep the app, and its waiters, for ever. */
@@ -254,23 +211,16 @@ a_leaving_app_ends_after_its_stop_timeout(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 	pool_app_close(&rig.pool, 0, rig.now);
-	rig_at(19999);
-	CHECK_STR("", rig_did());
-	rig_at(20000);
-	CHECK_STR("refuse 1 stopping, term 0", rig_did());
+	NOT_BEFORE(20000, "refuse 1 stopping, term 0");
 	CHECK_EQ(1, rig_app(0)->figures.refused);
-	rig_at(25000);
-	CHECK_STR("kill 0", rig_did());
+	AFTER(rig_at(25000), "kill 0");
 	/* What it has not received is not served any more, either. */
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	CHECK_STR("refuse 0 stopping", rig_did());
+	AFTER(rig_retaken(0), "refuse 0 stopping");
 	rig_gone(0);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
 }
 
 static void
@@ -278,15 +228,12 @@ a_leaving_app_comes_back_with_its_waiters_and_processes(void)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(rig_arrive_n(2), "hand 0>0");
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	pool_app_resume(&rig.pool, 0, rig.now);
-	rig_at(30000);
-	CHECK_STR("", rig_did());
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
+	AFTER(rig_at(30000), "");
+	AFTER(rig_done(0), "hand 1>0");
 }
 
 static void
@@ -294,12 +241,9 @@ a_leaving_app_whose_processes_stop_comes_back_with_others(void)
 {
 	rig_running(rig_options(), 1);
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
-	pool_app_resume(&rig.pool, 0, rig.now);
-	CHECK_STR("spawn 1", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(pool_app_resume(&rig.pool, 0, rig.now), "spawn 1");
+	AFTER(rig_exits(0, END_EXIT), "");
 }
 
 static void
@@ -307,10 +251,8 @@ an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 {
 	rig_running(rig.o, 1);
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
-	rig_exits(0, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_exits(0, END_EXIT), "over 0");
 	pool_app_free(&rig.pool, 0);
 	CHECK_EQ(0, rig_add(&rig.o));
 	CHECK_STR("spawn 0", rig_did());
@@ -325,17 +267,13 @@ a_closing_app_serves_what_its_last_process_did_not_receive(void)
 	rig_arrive();
 	(void)rig_did();
 	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(rig_retaken(0), "spawn 1");
 	rig_gone(0);
-	rig_ready(1);
-	CHECK_STR("hand 0>1, stop 1", rig_did());
+	AFTER(rig_ready(1), "hand 0>1, stop 1");
 	rig_done(1);
-	rig_exits(1, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_exits(1, END_EXIT), "over 0");
 	CHECK_EQ(1, rig_app(0)->figures.completed);
 }
 
@@ -347,12 +285,8 @@ a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 	rig_arrive();
 	(void)rig_did();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
-	rig_at(1000);
-	CHECK_STR("term 0, kill 0", rig_did());
-	rig_at(3499);
-	CHECK_STR("", rig_did());
-	rig_at(3500);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_at(1000), "term 0, kill 0");
+	NOT_BEFORE(3500, "over 0");
 }
 
 static void
@@ -363,14 +297,11 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 	(void)rig_did();
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
-	rig_at(60000);
-	CHECK_STR("stop 0, term 0, kill 0, over 0", rig_did());
+	AFTER(rig_at(60000), "stop 0, term 0, kill 0, over 0");
 	CHECK_EQ(1, rig_app(0)->stuck);
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	CHECK_STR("refuse 0 stopping", rig_did());
-	rig_gone(0);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_retaken(0), "refuse 0 stopping");
+	AFTER(rig_gone(0), "over 0");
 	pool_app_free(&rig.pool, 0);
 }
 
@@ -398,23 +329,19 @@ an_app_is_over_after_its_last_refusal(void)
 static void
 an_app_that_waits_for_a_place_can_end(void)
 {
-	struct app_options o = rig_options();
-
 	rig_begin_with(rig_limits(), 1);
-	rig_running(o, 1);
-	o.min_processes = 0;
-	o.queue_timeout = TSPAN_SECONDS(1);
-	rig_add(&o);
+	rig_running(rig.o, 1);
+	rig.o.min_processes = 0;
+	rig.o.queue_timeout = TSPAN_SECONDS(1);
+	rig_add(&rig.o);
 	rig_arrive_at(1);
 	CHECK(rig_app(1)->places_wanted > 0);
 	pool_app_close(&rig.pool, 1, rig.now);
 	pool_app_drained(&rig.pool, 1, rig.now);
-	rig_at(1000);
-	CHECK_STR("refuse 0 late, over 1", rig_did());
+	AFTER(rig_at(1000), "refuse 0 late, over 1");
 	CHECK(rig_app(1)->places_wanted == 0);
 	pool_app_free(&rig.pool, 1);
-	CHECK_EQ(1, rig_add(&o));
-	rig_end();
+	CHECK_EQ(1, rig_add(&rig.o));
 }
 
 static void
@@ -429,11 +356,9 @@ accepting_paused_after_the_drain_delays_no_end(void)
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	rig_accept_paused(0);
-	rig_at(10);
-	CHECK_STR("hand 0>0, stop 0", rig_did());
+	AFTER(rig_at(10), "hand 0>0, stop 0");
 	rig_done(0);
-	rig_exits(0, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_exits(0, END_EXIT), "over 0");
 }
 
 static void
@@ -453,8 +378,7 @@ no_news_are_told_of_an_app_that_was_freed(void)
 	rig_change(0, &rig.o);
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_OVER, a.kind);
-	pool_app_free(&rig.pool, 0);
-	CHECK_STR("", rig_did());
+	AFTER(pool_app_free(&rig.pool, 0), "");
 }
 
 /* Adds two apps, one after the other, of the same number. */
@@ -489,10 +413,8 @@ accepting_paused_before_the_drain_delays_no_end(void)
 	rig_arrive();
 	(void)rig_did();
 	rig_accept_paused(0);
-	pool_app_close(&rig.pool, 0, rig.now);
-	CHECK_STR("", rig_did());
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_close(&rig.pool, 0, rig.now), "");
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 }
 
 /* --- everything --------------------------------------------------------- */
@@ -506,18 +428,10 @@ the_whole_stop_serves_what_waits_within_its_budget(void)
 	(void)rig_did();
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
-	rig_done(0);
-	CHECK_STR("hand 1>0", rig_did());
-	rig_at(7999);
-	CHECK_STR("", rig_did());
-	rig_at(8000);
-	CHECK_STR("refuse 2 stopping, term 0", rig_did());
-	rig_at(9999);
-	CHECK_STR("", rig_did());
-	rig_at(10000);
-	CHECK_STR("kill 0", rig_did());
-	rig_exits(0, END_SIGNAL);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_done(0), "hand 1>0");
+	NOT_BEFORE(8000, "refuse 2 stopping, term 0");
+	NOT_BEFORE(10000, "kill 0");
+	AFTER(rig_exits(0, END_SIGNAL), "over 0");
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
@@ -527,11 +441,9 @@ the_whole_stop_ends_early_when_nothing_is_left(void)
 	rig_running(rig_options(), 2);
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
 	CHECK_STR("", rig_did());
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, stop 1", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0, stop 1");
 	rig_exits(0, END_EXIT);
-	rig_exits(1, END_EXIT);
-	CHECK_STR("over 0", rig_did());
+	AFTER(rig_exits(1, END_EXIT), "over 0");
 	CHECK_EQ(2, rig_app(0)->figures.exits[END_SHUTDOWN]);
 }
 
@@ -541,8 +453,7 @@ no_app_is_kept_at_its_minimum_while_all_stops(void)
 	rig_running(rig_options(), 1);
 	rig_at(40000);
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
-	rig_exits(0, END_SIGNAL);
-	CHECK_STR("", rig_did());
+	AFTER(rig_exits(0, END_SIGNAL), "");
 }
 
 static void
@@ -550,10 +461,8 @@ a_grace_beyond_the_budget_begins_at_once(void)
 {
 	rig_running(rig_options(), 1);
 	pool_stop(&rig.pool, TSPAN_SECONDS(1), TSPAN_SECONDS(5), rig.now);
-	rig_at(0);
-	CHECK_STR("term 0", rig_did());
-	rig_at(1000);
-	CHECK_STR("kill 0", rig_did());
+	AFTER(rig_at(0), "term 0");
+	AFTER(rig_at(1000), "kill 0");
 }
 
 static void
@@ -567,22 +476,18 @@ stop_now_refuses_waiters_and_terminates_all(void)
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	CHECK_STR("refuse 2 stopping, term 0, term 1", rig_did());
 	CHECK(!pool_may_accept(&rig.pool, 0));
-	rig_at(3000);
-	CHECK_STR("kill 0, kill 1", rig_did());
+	AFTER(rig_at(3000), "kill 0, kill 1");
 }
 
 static void
 a_second_stop_now_ends_sooner(void)
 {
 	rig_running(rig_options(), 1);
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	CHECK_STR("term 0", rig_did());
+	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "term 0");
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(5), rig.now);
-	rig_at(1000);
-	CHECK_STR("", rig_did());
+	AFTER(rig_at(1000), "");
 	pool_stop_now(&rig.pool, 0, rig.now);
-	rig_at(1000);
-	CHECK_STR("kill 0", rig_did());
+	AFTER(rig_at(1000), "kill 0");
 }
 
 static void
@@ -592,13 +497,10 @@ stop_now_overtakes_a_graceful_stop(void)
 	rig_arrive();
 	(void)rig_did();
 	pool_stop(&rig.pool, TSPAN_SECONDS(100), TSPAN_SECONDS(5), rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	rig_at(1000);
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	CHECK_STR("term 0", rig_did());
-	rig_at(4000);
-	CHECK_STR("kill 0", rig_did());
+	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "term 0");
+	AFTER(rig_at(4000), "kill 0");
 }
 
 static void
@@ -607,11 +509,9 @@ stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
 	rig.o.kill_timeout = TSPAN_SECONDS(600);
 	rig_serving(rig.o, 1);
 	pool_retire(&rig.pool, 0, rig.now);
-	rig_at(20000);
-	CHECK_STR("stop 0, spawn 1, term 0", rig_did());
+	AFTER(rig_at(20000), "stop 0, spawn 1, term 0");
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	rig_at(23000);
-	CHECK_STR("term 1, kill 1, kill 0", rig_did());
+	AFTER(rig_at(23000), "term 1, kill 1, kill 0");
 }
 
 static void
@@ -624,8 +524,7 @@ connections_that_come_back_while_all_ends_are_refused(void)
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_gone(0);
-	CHECK_STR("refuse 0 stopping, over 0", rig_did());
+	AFTER(rig_gone(0), "refuse 0 stopping, over 0");
 }
 
 /* The HAND was not carried out yet. */
@@ -636,8 +535,7 @@ assigned_connections_are_refused_while_all_ends(void)
 	rig_arrive();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_died(0, END_SIGNAL);
-	rig_gone(0);
-	CHECK_STR("refuse 0 stopping, over 0", rig_did());
+	AFTER(rig_gone(0), "refuse 0 stopping, over 0");
 }
 
 static void
@@ -645,53 +543,52 @@ an_app_without_processes_is_over_at_once(void)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	CHECK_STR("over 0", rig_did());
+	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "over 0");
 }
 
 int
 main(int argc, char **argv)
 {
-	check_start(argc, argv);
-	RIG(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
-	RIG(a_stuck_process_counts_for_no_ceiling);
-	RIG(a_stuck_process_that_dies_after_all_frees_its_number);
-	RIG(a_session_may_end_while_its_process_retires);
-	RIG(a_process_whose_start_was_not_carried_out_is_gone_at_once);
-	RIG(a_process_told_to_stop_while_it_is_spawned_stops_then);
-	RIG(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
-	RIG(timeouts_of_zero_go_through_all_steps_at_once);
+	rig_start(argc, argv);
+	RUN(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
+	RUN(a_stuck_process_counts_for_no_ceiling);
+	RUN(a_stuck_process_that_dies_after_all_frees_its_number);
+	RUN(a_session_may_end_while_its_process_retires);
+	RUN(a_process_whose_start_was_not_carried_out_is_gone_at_once);
+	RUN(a_process_told_to_stop_while_it_is_spawned_stops_then);
+	RUN(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
+	RUN(timeouts_of_zero_go_through_all_steps_at_once);
 	RUN(a_detached_process_has_its_successor_at_once_beyond_no_ceiling);
-	RIG(a_detached_process_is_told_to_stop_after_its_last_session);
-	RIG(an_idle_process_above_the_minimum_that_is_detached_has_a_successor);
-	RIG(a_detached_process_stops_with_its_app);
-	RIG(a_session_of_a_detached_process_ends_at_request_timeout);
-	RIG(a_connection_that_comes_back_from_a_detached_process_is_served);
-	RIG(a_closing_app_serves_waiters_and_newcomers);
-	RIG(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
-	RIG(a_leaving_app_ends_after_its_stop_timeout);
-	RIG(a_leaving_app_comes_back_with_its_waiters_and_processes);
-	RIG(a_leaving_app_whose_processes_stop_comes_back_with_others);
-	RIG(an_app_that_is_over_may_be_freed_and_its_number_used_again);
-	RIG(a_closing_app_serves_what_its_last_process_did_not_receive);
-	RIG(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
-	RIG(an_app_is_over_again_when_its_stuck_process_is_gone);
-	RIG(an_app_is_over_after_its_last_refusal);
+	RUN(a_detached_process_is_told_to_stop_after_its_last_session);
+	RUN(an_idle_process_above_the_minimum_that_is_detached_has_a_successor);
+	RUN(a_detached_process_stops_with_its_app);
+	RUN(a_session_of_a_detached_process_ends_at_request_timeout);
+	RUN(a_connection_that_comes_back_from_a_detached_process_is_served);
+	RUN(a_closing_app_serves_waiters_and_newcomers);
+	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
+	RUN(a_leaving_app_ends_after_its_stop_timeout);
+	RUN(a_leaving_app_comes_back_with_its_waiters_and_processes);
+	RUN(a_leaving_app_whose_processes_stop_comes_back_with_others);
+	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
+	RUN(a_closing_app_serves_what_its_last_process_did_not_receive);
+	RUN(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
+	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
+	RUN(an_app_is_over_after_its_last_refusal);
 	RUN(an_app_that_waits_for_a_place_can_end);
-	RIG(accepting_paused_after_the_drain_delays_no_end);
-	RIG(no_news_are_told_of_an_app_that_was_freed);
-	RIG(no_news_are_told_of_the_former_app_of_a_number);
-	RIG(accepting_paused_before_the_drain_delays_no_end);
-	RIG(the_whole_stop_serves_what_waits_within_its_budget);
-	RIG(the_whole_stop_ends_early_when_nothing_is_left);
-	RIG(no_app_is_kept_at_its_minimum_while_all_stops);
-	RIG(a_grace_beyond_the_budget_begins_at_once);
-	RIG(stop_now_refuses_waiters_and_terminates_all);
-	RIG(a_second_stop_now_ends_sooner);
-	RIG(stop_now_overtakes_a_graceful_stop);
-	RIG(stop_now_shortens_the_grace_after_a_term_that_was_sent);
-	RIG(connections_that_come_back_while_all_ends_are_refused);
-	RIG(assigned_connections_are_refused_while_all_ends);
-	RIG(an_app_without_processes_is_over_at_once);
+	RUN(accepting_paused_after_the_drain_delays_no_end);
+	RUN(no_news_are_told_of_an_app_that_was_freed);
+	RUN(no_news_are_told_of_the_former_app_of_a_number);
+	RUN(accepting_paused_before_the_drain_delays_no_end);
+	RUN(the_whole_stop_serves_what_waits_within_its_budget);
+	RUN(the_whole_stop_ends_early_when_nothing_is_left);
+	RUN(no_app_is_kept_at_its_minimum_while_all_stops);
+	RUN(a_grace_beyond_the_budget_begins_at_once);
+	RUN(stop_now_refuses_waiters_and_terminates_all);
+	RUN(a_second_stop_now_ends_sooner);
+	RUN(stop_now_overtakes_a_graceful_stop);
+	RUN(stop_now_shortens_the_grace_after_a_term_that_was_sent);
+	RUN(connections_that_come_back_while_all_ends_are_refused);
+	RUN(assigned_connections_are_refused_while_all_ends);
+	RUN(an_app_without_processes_is_over_at_once);
 	return check_finish();
 }

@@ -75,9 +75,21 @@ rig_limits(void)
 	};
 }
 
+/* Ends the pool there is. */
+static inline void
+rig_end(void)
+{
+	if (rig.memory != NULL)
+		pool_check(&rig.pool);
+	free(rig.memory);
+	rig.memory = NULL;
+}
+
+/* Another pool, with rig.o of its own, in the place of the one there is. */
 static inline void
 rig_begin_with(struct pool_limits limits, uint32_t max_processes)
 {
+	rig_end();
 	memset(&rig, 0, sizeof(rig));
 	rig.now = RIG_START;
 	rig.memory = calloc(1, pool_memory(&limits));
@@ -92,25 +104,13 @@ rig_begin(void)
 	rig_begin_with(rig_limits(), 20);
 }
 
+/* Each test finds an empty pool, with room for 20 processes. */
 static inline void
-rig_end(void)
+rig_start(int argc, char **argv)
 {
-	pool_check(&rig.pool);
-	free(rig.memory);
-}
-
-/* A test that finds an empty pool, with room for 20 processes. */
-#define RIG(function) \
-	(rig_test = (function), check_run(#function, rig_run, false))
-
-static void (*rig_test)(void);
-
-static inline void
-rig_run(void)
-{
-	rig_begin();
-	rig_test();
-	rig_end();
+	check_start(argc, argv);
+	check.begin = rig_begin;
+	check.end = rig_end;
 }
 
 /* --- what comes out ----------------------------------------------------- */
@@ -213,6 +213,13 @@ rig_did(void)
 	return did;
 }
 
+/* A fact, and what the pool wants done after it. */
+#define AFTER(fact, wanted) \
+	do { \
+		fact; \
+		CHECK_STR(wanted, rig_did()); \
+	} while (0)
+
 /* --- time --------------------------------------------------------------- */
 
 /* Goes to so many milliseconds after the start, ticking when it is due. */
@@ -231,6 +238,13 @@ rig_at(int64_t ms)
 	}
 	rig.now = until;
 }
+
+/* What the pool wants done then, and nothing a millisecond before. */
+#define NOT_BEFORE(ms, wanted) \
+	do { \
+		AFTER(rig_at((ms)-1), ""); \
+		AFTER(rig_at(ms), wanted); \
+	} while (0)
 
 /* When the pool wants to be called, in milliseconds after the start. */
 static inline int64_t
