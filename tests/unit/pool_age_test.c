@@ -52,8 +52,7 @@ a_session_that_ends_in_time_ends_nothing(void)
 	rig_running(timeout_options(), 1);
 	for (int i = 0; i < 5; i++) {
 		rig_at(25000 * i);
-		rig_arrive();
-		(void)rig_did();
+		LET(rig_arrive());
 		rig_at(25000 * (i + 1));
 		(void)rig_done(0);
 	}
@@ -67,9 +66,7 @@ a_prefetched_session_ages_from_its_turn_on(void)
 
 	o.prefetch = 1;
 	o.max_processes = 1;
-	rig_running(o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(o, 1, 2);
 	rig_at(20000);
 	(void)rig_done(0);
 	NOT_BEFORE(50000, "term 0, spawn 1");
@@ -84,8 +81,7 @@ of_several_sessions_the_oldest_counts(void)
 	rig_running(o, 1);
 	rig_arrive();
 	rig_at(20000);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_at(25000);
 	(void)rig_done_of(0, 0);
 	NOT_BEFORE(50000, "term 0, spawn 1");
@@ -98,8 +94,7 @@ a_retiring_process_has_its_request_timeout_too(void)
 {
 	rig_running(timeout_options(), 1);
 	rig_arrive();
-	pool_retire(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_retire(&rig.pool, 0, rig.now));
 	AFTER(rig_at(30000), "term 0");
 }
 
@@ -315,12 +310,10 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 	o.min_processes = 0;
 	rig_add(&o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	pool_abandoned(&rig.pool, 0, rig.now);
 	rig_at(10);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER(rig_ready(0), "stop 0, spawn 1");
 	AFTER(rig_ready(1), "hand 0>1");
 }
@@ -331,8 +324,7 @@ an_app_that_renews_is_ready_without_a_process(void)
 	struct app_options o = age_options();
 
 	rig.tells = true;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "tell 0 ready");
 }
 
@@ -340,8 +332,7 @@ static void
 when_renewing_ends_the_minimum_comes_back(void)
 {
 	rig_running(age_options(), 1);
-	pool_app_renew(&rig.pool, 0, true, rig.now);
-	(void)rig_did();
+	LET(pool_app_renew(&rig.pool, 0, true, rig.now));
 	AFTER(pool_app_renew(&rig.pool, 0, false, rig.now), "spawn 1");
 }
 
@@ -369,9 +360,7 @@ a_single_session_is_completed_by_any_exit(void)
 static void
 a_single_session_is_lost_by_a_signal(void)
 {
-	rig_running(single_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(single_options(), 1, 1);
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
@@ -382,11 +371,9 @@ a_completed_session_forgives_failed_starts(void)
 {
 	rig_running(single_options(), 1);
 	rig_exits(0, END_EXIT);
-	rig_at(2000);
-	(void)rig_did();
+	LET(rig_at(2000));
 	rig_ready(0);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
@@ -396,9 +383,7 @@ a_completed_session_forgives_failed_starts(void)
 static void
 an_exit_after_it_failed_completes_nothing(void)
 {
-	rig_running(single_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(single_options(), 1, 1);
 	pool_misbehaved(&rig.pool, 0, END_FAIL, rig.now);
 	rig_exits(0, END_FAILURE);
 	CHECK_EQ(0, rig_app(0)->figures.completed);
@@ -416,9 +401,7 @@ an_exit_without_its_session_is_a_failed_start(void)
 static void
 a_single_session_that_was_never_received_goes_to_another_process(void)
 {
-	rig_running(single_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(single_options(), 1, 1);
 	rig_ready(1);
 	rig_died(0, END_FAILURE);
 	rig_retaken(0);
@@ -462,8 +445,7 @@ an_app_that_accepts_itself_is_never_renewed(void)
 
 	o.sessions = false;
 	o.listens = true;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	AFTER(pool_backlog(&rig.pool, 0, 1, rig.now), "");
@@ -478,9 +460,7 @@ a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 	o.max_processes = 1;
 	o.prefetch = 1;
 	o.request_timeout = TSPAN_SECONDS(10);
-	rig_running(o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(o, 1, 2);
 	rig_at(9000);
 	o.concurrency = 2;
 	rig_change(0, &o);

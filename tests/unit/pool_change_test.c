@@ -63,8 +63,7 @@ idle_processes_of_the_new_generation_get_connections_first(void)
 	rig_running(rig.o, 2);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	rig_ready(2);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	(void)rig_done(2);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	AFTER(rig_arrive_n(2), "hand 0>2, hand 1>0");
@@ -112,12 +111,10 @@ static void
 a_process_that_fails_after_ready_has_failed_otherwise(void)
 {
 	rig_running(rig_options(), 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	rig_spawned(1);
 	rig_exits(1, END_FAILURE);
-	rig_at(2000);
-	(void)rig_did();
+	LET(rig_at(2000));
 	rig_spawned(1);
 	rig_ready(1);
 	rig_exits(1, END_FAILURE);
@@ -145,20 +142,16 @@ static void
 a_generation_that_has_served_may_fail_start_limit_times(void)
 {
 	rig_running(rig.o, 3);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
-	rig_ready(3);
-	(void)rig_did();
-	rig_arrive();
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
+	LET(rig_ready(3));
+	LET(rig_arrive());
 	rig_done(3);
 	rig_exits(2, END_EXIT);
 	for (int i = 0; i < 2; i++) {
 		CHECK(app_rolling(rig_app(0)));
 		rig_spawned(4);
 		rig_exits(4, END_FAILURE);
-		rig_at(10000 * (i + 1));
-		(void)rig_did();
+		LET(rig_at(10000 * (i + 1)));
 	}
 	CHECK(app_rolling(rig_app(0)));
 }
@@ -193,8 +186,7 @@ after_a_new_process_died_young_old_processes_stay(void)
 	for (int i = 0; i < 2; i++) {
 		rig_ready(4);
 		rig_exits(4, END_SIGNAL);
-		rig_at((i + 1) * 200000);
-		(void)rig_did();
+		LET(rig_at((i + 1) * 200000));
 	}
 	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
@@ -206,8 +198,7 @@ after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	AFTER(rig_ready(2), "stop 1, spawn 3");
 	rig_exits(1, END_EXIT);
 	rig_exits(2, END_SIGNAL);
@@ -218,8 +209,7 @@ after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 	CHECK_STR("spawn 2", rig_did());
 	rig_ready(2);
 	AFTER(rig_at(10000), "");
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER((void)rig_done(2), "stop 0");
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
 }
@@ -247,8 +237,7 @@ after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
 {
 	rig.o.sessions = false;
 	rig.o.ready_after = TSPAN_SECONDS(1);
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_at(40000);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
@@ -296,8 +285,7 @@ under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt(void)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	rig_spawned(2);
 	rig_exits(2, END_FAILURE);
 	rig.o.min_processes = rig.o.max_processes = 1;
@@ -313,8 +301,7 @@ sessions_of_the_old_generation_prove_nothing_of_the_new_one(void)
 	pool_app_restart(&rig.pool, 0, rig.now);
 	rig_spawned(1);
 	rig_exits(1, END_FAILURE);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	(void)rig_done(0);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
@@ -344,8 +331,7 @@ an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 	AFTER(rig_arrive(), "hand 0>0");
 	rig.o.concurrency = 3;
 	rig_change(0, &rig.o);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	AFTER(rig_arrive(), "");
 	CHECK_EQ(0, rig_app(0)->room.places);
 	AFTER(rig_ready(1), "stop 0, hand 1>1");
@@ -386,8 +372,7 @@ a_process_whose_replacement_does_not_live_stays(void)
 		AFTER(rig_at(10000 * (i + 1)), "spawn 2");
 		rig_spawned(2);
 		/* The other old process serves, which proves nothing. */
-		rig_arrive();
-		(void)rig_did();
+		LET(rig_arrive());
 		rig_done(0);
 		rig_exits(2, END_FAILURE);
 	}
@@ -407,9 +392,7 @@ static void
 waiters_are_served_by_the_new_generation(void)
 {
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 	AFTER(rig_ready(1), "stop 0, hand 1>1");
 }
@@ -431,9 +414,7 @@ less_concurrency_ends_no_session_and_adds_none(void)
 {
 	rig.o.concurrency = 4;
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(4);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 4);
 	rig.o.concurrency = 2;
 	rig_change(0, &rig.o);
 	rig_arrive();
@@ -465,8 +446,7 @@ a_raised_minimum_is_met_at_once(void)
 static void
 changed_timeouts_hold_for_running_sessions(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_at(1000);
 	rig.o.start_timeout = TSPAN_SECONDS(5);
@@ -481,9 +461,7 @@ static void
 a_shorter_queue_timeout_holds_for_waiters(void)
 {
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	rig_at(500);
 	rig.o.queue_timeout = TSPAN_MSECONDS(600);
 	rig_change(0, &rig.o);
@@ -494,9 +472,7 @@ static void
 a_shorter_queue_refuses_no_waiter_in_it(void)
 {
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(5);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 5);
 	rig.o.max_queue = 1;
 	AFTER(rig_change(0, &rig.o), "");
 	CHECK_EQ(4, rig_app(0)->queue.count);
@@ -507,8 +483,7 @@ static void
 a_higher_start_limit_ends_the_failure(void)
 {
 	rig.o.start_limit = 1;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
 	CHECK(app_has_failed(rig_app(0)));
@@ -531,9 +506,7 @@ begin_in_flight(void)
 	o.max_processes = 2;
 	o.queue_timeout = TSPAN_SECONDS(3);
 	rig_running(o, 2);
-	rig_running(rig_options(), 3);
-	rig_arrive_n(5);
-	(void)rig_did();
+	rig_busy(rig_options(), 3, 5);
 	rig_arrive_n(2);
 	rig_arrive_at(1);
 	rig_arrive_at(1);
@@ -661,8 +634,7 @@ a_snapshot_is_equal_and_shares_nothing(void)
 		  rig.pool.nconns * sizeof(struct conn)) == 0);
 	pool_check(&snapshot);
 	CHECK_EQ(pool_deadline(&rig.pool), pool_deadline(&snapshot));
-	rig_at(60000);
-	(void)rig_did();
+	LET(rig_at(60000));
 	pool_check(&snapshot);
 	free(memory);
 }
@@ -696,8 +668,7 @@ time_passes_with_every_fact(void)
 {
 	rig.o.min_processes = 3;
 	later();
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	later();
 	pool_start_queued(&rig.pool, 0, rig.now);
 	later();
@@ -707,8 +678,7 @@ time_passes_with_every_fact(void)
 	later();
 	CHECK(pool_ready(&rig.pool, 0, rig.now));
 	later();
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	later();
 	rig_hand_failed(0);
 	later();
@@ -770,9 +740,7 @@ every_connection_has_exactly_one_end(void)
 static void
 a_changed_max_requests_holds_for_living_processes(void)
 {
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
 	rig_done(0);
 	rig.o.max_requests = 2;
 	rig_change(0, &rig.o);
@@ -780,8 +748,7 @@ a_changed_max_requests_holds_for_living_processes(void)
 	rig.o.max_requests = 3;
 	rig_change(0, &rig.o);
 	AFTER(rig_done(0), "");
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER(rig_done(0), "stop 0");
 }
 
@@ -790,8 +757,7 @@ a_process_over_a_lowered_max_requests_gets_one_session_more(void)
 {
 	rig_running(rig.o, 1);
 	for (unsigned i = 0; i < 3; i++) {
-		rig_arrive();
-		(void)rig_did();
+		LET(rig_arrive());
 		rig_done(0);
 	}
 	rig.o.max_requests = 2;
@@ -805,9 +771,7 @@ static void
 less_concurrency_makes_no_session_a_prefetched_one(void)
 {
 	rig.o.concurrency = 2;
-	rig_running(rig.o, 2);
-	rig_arrive_n(4);
-	(void)rig_did();
+	rig_busy(rig.o, 2, 4);
 	rig.o.concurrency = 1;
 	rig_change(0, &rig.o);
 	CHECK_EQ(0, rig_app(0)->prefetched.count);

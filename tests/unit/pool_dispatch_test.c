@@ -27,8 +27,7 @@ blind_processes_take_turns(void)
 	rig_running(rig_options(), 3);
 	for (uint32_t n = 0; n < 3; n++)
 		pool_blind(&rig.pool, n, rig.now);
-	rig_arrive_n(3);
-	(void)rig_did();
+	LET(rig_arrive_n(3));
 	rig_done(1);
 	rig_done(0);
 	rig_done(2);
@@ -43,11 +42,9 @@ of_blind_processes_the_newest_generation_is_first(void)
 	rig_running(rig_options(), 3);
 	for (uint32_t n = 0; n < 3; n++)
 		pool_blind(&rig.pool, n, rig.now);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	rig_ready(3);
-	pool_blind(&rig.pool, 3, rig.now);
-	(void)rig_did();
+	LET(pool_blind(&rig.pool, 3, rig.now));
 	AFTER(rig_arrive(), "hand 0>3");
 }
 
@@ -84,9 +81,7 @@ static void
 an_end_of_a_session_wakes_one_waiter_and_the_oldest(void)
 {
 	rig.o.max_processes = 2;
-	rig_running(rig.o, 2);
-	rig_arrive_n(5);
-	(void)rig_did();
+	rig_busy(rig.o, 2, 5);
 	AFTER(rig_done(1), "hand 2>1");
 	CHECK_EQ(2, rig_app(0)->queue.count);
 }
@@ -99,8 +94,7 @@ an_end_in_one_app_wakes_nobody_of_another(void)
 	rig_running(rig.o, 1);
 	rig_arrive_at(0);
 	rig_arrive_at(1);
-	rig_arrive_at(1);
-	(void)rig_did();
+	LET(rig_arrive_at(1));
 	AFTER(rig_done(0), "");
 	AFTER(rig_done(1), "hand 2>1");
 }
@@ -109,8 +103,7 @@ static void
 a_process_that_becomes_ready_serves_as_many_as_it_has_room_for(void)
 {
 	rig.o.concurrency = 3;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_arrive_n(5);
 	AFTER(rig_ready(0), "hand 0>0, hand 1>0, hand 2>0");
 }
@@ -135,9 +128,7 @@ static void
 of_equally_busy_processes_the_most_recently_used_is_first(void)
 {
 	rig.o.concurrency = 2;
-	rig_running(rig.o, 3);
-	rig_arrive_n(3);
-	(void)rig_did();
+	rig_busy(rig.o, 3, 3);
 	AFTER(rig_arrive(), "hand 3>2");
 }
 
@@ -146,9 +137,7 @@ a_process_never_has_more_sessions_than_concurrency(void)
 {
 	rig.o.concurrency = 4;
 	rig.o.max_processes = 2;
-	rig_running(rig.o, 2);
-	rig_arrive_n(12);
-	(void)rig_did();
+	rig_busy(rig.o, 2, 12);
 	CHECK_EQ(4, process_sessions(rig_process(0)));
 	CHECK_EQ(4, process_sessions(rig_process(1)));
 	CHECK_EQ(4, rig_app(0)->queue.count);
@@ -178,9 +167,7 @@ a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
 static void
 a_process_that_took_nothing_has_room_once_it_speaks(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	rig_hand_failed(0);
 	rig_at(3);
 	AFTER(pool_spoke(&rig.pool, 0, rig.now), "hand 0>0");
@@ -191,9 +178,7 @@ a_process_that_took_nothing_has_room_once_a_session_ends(void)
 {
 	rig.o.concurrency = 2;
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	AFTER(rig_hand_failed(1), "");
 	AFTER(rig_done(0), "hand 1>0");
 }
@@ -203,8 +188,7 @@ a_process_has_the_times_of_its_state_and_its_use(void)
 {
 	rig_running(rig_options(), 1);
 	rig_at(500);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(500), rig_process(0)->since);
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(500), rig_process(0)->used);
 	rig_at(700);
@@ -217,9 +201,7 @@ static void
 a_hand_over_that_failed_does_not_count_against_max_requests(void)
 {
 	rig.o.max_requests = 1;
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
 	CHECK(rig_process(0)->expiring);
 	rig_hand_failed(0);
 	CHECK(!rig_process(0)->expiring);
@@ -229,9 +211,7 @@ a_hand_over_that_failed_does_not_count_against_max_requests(void)
 static void
 waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	rig_hand_failed(0);
 	rig_at(4);
 	CHECK_EQ(
@@ -246,9 +226,7 @@ waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 static void
 done_of_a_connection_of_another_process_is_refused(void)
 {
-	rig_running(rig_options(), 2);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig_options(), 2, 2);
 	CHECK(!rig_done_of(0, 1));
 	CHECK(!rig_done_of(0, 77));
 	CHECK(!rig_done_of(0, ILIST_NONE));
@@ -279,8 +257,7 @@ ready_told_after_the_death_of_the_process_does_no_harm(void)
 	struct app_options o = rig_options();
 
 	rig_begin();
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	rig_died(0, END_EXIT);
 	CHECK(rig_ready(0));
@@ -291,9 +268,7 @@ ready_told_after_the_death_of_the_process_does_no_harm(void)
 static void
 a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 2);
 	CHECK(pool_lost(&rig.pool, 0, 0, rig.now));
 	CHECK_STR("hand 1>0", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.lost);

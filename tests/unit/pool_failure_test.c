@@ -38,8 +38,7 @@ a_connection_that_a_dead_process_had_received_is_lost(void)
 {
 	rig.o.concurrency = 2;
 	begin_young(rig.o);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	rig_died(0, END_SIGNAL);
 	rig_retaken(1);
 	rig_gone(0);
@@ -53,8 +52,7 @@ connections_taken_back_come_before_waiters_in_their_old_order(void)
 	rig.o.concurrency = 3;
 	rig.o.max_processes = 1;
 	begin_young(rig.o);
-	rig_arrive_n(5);
-	(void)rig_did();
+	LET(rig_arrive_n(5));
 	rig_died(0, END_SIGNAL);
 	rig_retaken(2);
 	rig_retaken(0);
@@ -98,8 +96,7 @@ a_number_that_is_used_again_has_no_retries(void)
 		process = rig.pool.conns[0].process;
 		rig_died(process, END_SIGNAL);
 		rig_retaken(0);
-		rig_gone(process);
-		(void)rig_did();
+		LET(rig_gone(process));
 		CHECK(rig_done(rig.pool.conns[0].process));
 	}
 	CHECK_EQ(0, rig_app(0)->figures.refused);
@@ -109,8 +106,7 @@ static void
 messages_from_before_the_death_still_count(void)
 {
 	begin_young(rig_options());
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_died(0, END_EXIT);
 	CHECK(rig_done_of(0, 0));
 	rig_gone(0);
@@ -145,8 +141,7 @@ restart_after_death(uint32_t process)
 {
 	tstamp died = rig.now;
 
-	rig_exits(process, END_SIGNAL);
-	(void)rig_did();
+	LET(rig_exits(process, END_SIGNAL));
 	while (app_processes(rig_app(0)) == 0 &&
 	    pool_deadline(&rig.pool) != TSTAMP_NEVER)
 		rig_at((pool_deadline(&rig.pool) - RIG_START) / 1000000 + 1);
@@ -203,8 +198,7 @@ a_shorter_restart_delay_max_holds_for_the_present_delay(void)
 		rig_ready(0);
 	}
 	died = rig.now;
-	rig_exits(0, END_SIGNAL);
-	(void)rig_did();
+	LET(rig_exits(0, END_SIGNAL));
 	rig.o.restart_delay_max = TSPAN_SECONDS(2);
 	rig_change(0, &rig.o);
 	CHECK_EQ(0, app_processes(rig_app(0)));
@@ -230,8 +224,7 @@ an_older_process_does_not_reset_the_delay(void)
 	rig.o.max_processes = 2;
 	rig_running(rig.o, 2);
 	rig_at(60000);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_exits(1, END_EXIT);
 	CHECK(rig_app(0)->backoff.delay != 0);
 	rig_hand_failed(0);
@@ -244,8 +237,7 @@ an_old_death_is_replaced_at_once(void)
 {
 	begin_young(rig_options());
 	rig_at(30000);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER(rig_exits(0, END_SIGNAL), "spawn 1");
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 }
@@ -284,8 +276,7 @@ static void
 exit_0_after_a_session_is_clean(void)
 {
 	begin_young(rig_options());
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_done(0);
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
@@ -395,8 +386,7 @@ a_failed_app_tries_one_start_each_restart_delay_max(void)
 		CHECK_EQ(at + TSPAN_SECONDS(60), pool_deadline(&rig.pool));
 		AFTER(rig_at((at - RIG_START) / 1000000 + 60001), "spawn 0");
 		rig_spawned(0);
-		rig_exits(0, END_FAILURE);
-		(void)rig_did();
+		LET(rig_exits(0, END_FAILURE));
 	}
 }
 
@@ -418,8 +408,7 @@ a_failed_app_without_a_minimum_tries_after_a_refusal(void)
 	rig.o.min_processes = 0;
 	rig.o.start_limit = 1;
 	rig_add(&rig.o);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_spawned(0);
 	AFTER(rig_exits(0, END_FAILURE), "refuse 0 failed");
 	AFTER(rig_at(59999), "");
@@ -467,8 +456,7 @@ a_failed_app_recovers_when_a_process_is_ready(void)
 {
 	begin_failed();
 	(void)rig_did();
-	rig_at(100000);
-	(void)rig_did();
+	LET(rig_at(100000));
 	rig_ready(0);
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_STR("tell 0 recovered, tell 0 ready", rig_did());
@@ -480,8 +468,7 @@ failures_do_not_fail_an_app_that_has_a_ready_process(void)
 {
 	rig.o.min_processes = 2;
 	rig.o.max_processes = 2;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_ready(1);
 	fail_starts(5);
 	CHECK(!app_has_failed(rig_app(0)));
@@ -493,11 +480,9 @@ once_a_session_has_ended_well_failures_are_counted_anew(void)
 {
 	begin_failed();
 	(void)rig_did();
-	rig_at(100000);
-	(void)rig_did();
+	LET(rig_at(100000));
 	rig_ready(0);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_done(0);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 }
@@ -518,8 +503,7 @@ static void
 a_program_that_cannot_be_started_fails_the_app_at_once(void)
 {
 	rig.tells = true;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, false);
 	CHECK(app_has_failed(rig_app(0)));
 	CHECK_STR("tell 0 backoff, tell 0 failed", rig_did());
@@ -541,8 +525,7 @@ a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 static void
 want_of_memory_is_no_failure_and_is_tried_again(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	for (int i = 0; i < 100; i++) {
 		AFTER(rig_spawn_failed(0, true), "");
 		AFTER(rig_at(250 * (i + 1) - 1), "");
@@ -556,12 +539,10 @@ want_of_memory_is_no_failure_and_is_tried_again(void)
 static void
 only_successful_starts_count_as_spawned(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, true);
 	CHECK_EQ(0, rig_app(0)->figures.spawned);
-	rig_at(250);
-	(void)rig_did();
+	LET(rig_at(250));
 	rig_spawned(0);
 	CHECK_EQ(1, rig_app(0)->figures.spawned);
 }
@@ -571,8 +552,7 @@ only_successful_starts_count_as_spawned(void)
 static void
 a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	AFTER(rig_at(29999), "");
 	rig_at(30000);
@@ -588,8 +568,7 @@ a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 static void
 start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	pool_start_queued(&rig.pool, 0, rig.now);
 	AFTER(rig_at(100000), "");
 	pool_start_began(&rig.pool, 0, rig.now);
@@ -599,8 +578,7 @@ start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 static void
 ready_said_after_start_timeout_is_too_late(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	AFTER(rig_at(30000), "term 0");
 	CHECK(rig_ready(0));

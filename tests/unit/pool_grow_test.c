@@ -6,9 +6,7 @@
 static void
 begin_busy(struct app_options o, uint32_t n)
 {
-	rig_running(o, n);
-	rig_arrive_n(n * o.concurrency);
-	(void)rig_did();
+	rig_busy(o, n, n * o.concurrency);
 }
 
 /* --- minimum ------------------------------------------------------------ */
@@ -25,8 +23,7 @@ an_app_is_ready_when_min_processes_are(void)
 {
 	rig.tells = true;
 	rig.o.min_processes = 2;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	AFTER(rig_ready(0), "");
 	AFTER(rig_ready(1), "tell 0 ready");
 }
@@ -36,8 +33,7 @@ without_sessions_an_app_is_ready_when_it_is_spawned(void)
 {
 	rig.tells = true;
 	rig.o.sessions = false;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	AFTER(rig_spawned(0), "tell 0 ready");
 }
 
@@ -45,9 +41,7 @@ static void
 a_clean_end_below_the_minimum_is_replaced_at_once(void)
 {
 	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 2, 1);
 	rig_done(0);
 	AFTER(rig_exits(0, END_EXIT), "spawn 2");
 }
@@ -55,9 +49,7 @@ a_clean_end_below_the_minimum_is_replaced_at_once(void)
 static void
 an_end_above_the_minimum_is_not_replaced(void)
 {
-	rig_running(rig_options(), 2);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 2, 1);
 	rig_done(0);
 	AFTER(rig_exits(0, END_EXIT), "");
 }
@@ -124,8 +116,7 @@ the_pace_doubles_while_waiters_remain(void)
 	AFTER(rig_ready(1), "hand 1>1");
 	NOT_BEFORE(200, "spawn 2, spawn 3");
 	rig_ready(2);
-	rig_ready(3);
-	(void)rig_did();
+	LET(rig_ready(3));
 	AFTER(rig_at(300), "spawn 4, spawn 5, spawn 6, spawn 7");
 }
 
@@ -184,8 +175,7 @@ without_start_delay_or_any_process_all_needed_start_at_once(void)
 	rig.o.start_delay = 0;
 	rig.o.min_processes = 0;
 	rig.o.concurrency = 2;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	AFTER(rig_arrive_n(5), "spawn 0, spawn 1, spawn 2");
 }
 
@@ -198,8 +188,7 @@ begin_measured(struct app_options o, int64_t took)
 	rig_add(&o);
 	rig_at(took);
 	rig_ready(0);
-	rig_arrive_n(o.concurrency);
-	(void)rig_did();
+	LET(rig_arrive_n(o.concurrency));
 }
 
 static void
@@ -244,8 +233,7 @@ each_start_halves_the_weight_of_those_before(void)
 static void
 the_time_in_the_start_queue_is_no_part_of_a_start(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	pool_start_queued(&rig.pool, 0, rig.now);
 	rig_at(60);
 	pool_start_began(&rig.pool, 0, rig.now);
@@ -267,8 +255,7 @@ the_first_start_that_is_measured_brings_a_due_growth_at_once(void)
 static void
 a_start_that_fails_measures_nothing(void)
 {
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_at(5);
 	rig_died(0, END_FAILURE);
 	CHECK_EQ(0, rig.pool.apps[0].start_time);
@@ -280,8 +267,7 @@ ready_after_measures_no_start(void)
 	rig.o.sessions = false;
 	rig.o.listens = true;
 	rig.o.ready_after = TSPAN_MSECONDS(5);
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_at(5);
 	CHECK_EQ(1, rig.pool.apps[0].in_state[PROCESS_IDLE]);
@@ -366,9 +352,7 @@ static void
 after_the_first_of_old_waiters_the_pace_goes_on(void)
 {
 	rig.o.min_processes = 0;
-	rig_running(rig.o, 1);
-	rig_arrive_n(8);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 8);
 	rig_at(50);
 	rig_exits(0, END_SIGNAL);
 	AFTER(rig_at(1050), "spawn 0");
@@ -437,8 +421,7 @@ begin_two(uint32_t max)
 	rig_running(o, 1);
 	rig_running(o, 1);
 	rig_arrive_at(0);
-	rig_arrive_at(1);
-	(void)rig_did();
+	LET(rig_arrive_at(1));
 }
 
 static void
@@ -476,8 +459,7 @@ places_go_to_apps_in_the_order_of_asking(void)
 	rig_arrive_at(0);
 	AFTER(rig_at(1000), "");
 	/* App 0 loses its process: the place is for app 1, which came first. */
-	rig_done(0);
-	(void)rig_did();
+	LET(rig_done(0));
 	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 	CHECK_EQ(1, rig_process(0)->app);
 }
@@ -491,12 +473,10 @@ an_app_that_got_a_place_goes_to_the_end_of_the_line(void)
 		rig_arrive_at(0);
 	}
 	rig_at(1000);
-	pool_resize(&rig.pool, 3, 0, rig.now);
-	(void)rig_did();
+	LET(pool_resize(&rig.pool, 3, 0, rig.now));
 	CHECK_EQ(1, rig_process(2)->app);
 	rig_at(2000);
-	pool_resize(&rig.pool, 4, 0, rig.now);
-	(void)rig_did();
+	LET(pool_resize(&rig.pool, 4, 0, rig.now));
 	CHECK_EQ(0, rig_process(3)->app);
 }
 
@@ -513,8 +493,7 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	o.min_processes = 2;
 	rig_change(0, &o);
 	CHECK_EQ(0, rig.pool.places.first);
-	rig_done(1);
-	(void)rig_did();
+	LET(rig_done(1));
 	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 	CHECK_EQ(0, rig_process(1)->app);
 	CHECK(rig_app(0)->places_wanted == 0);
@@ -613,8 +592,7 @@ an_app_in_line_without_waiters_any_more_gets_no_place(void)
 	rig_arrive_at(1);
 	rig_at(1000);
 	CHECK(rig_app(1)->places_wanted > 0);
-	rig_done(1);
-	(void)rig_did();
+	LET(rig_done(1));
 	CHECK(rig_app(1)->places_wanted == 0);
 	AFTER(pool_resize(&rig.pool, 4, 0, rig.now), "");
 }
@@ -626,9 +604,7 @@ a_full_table_of_processes_is_a_ceiling_too(void)
 
 	limits.processes = 2;
 	rig_begin_with(limits, 20);
-	rig_running(rig.o, 2);
-	rig_arrive_n(4);
-	(void)rig_did();
+	rig_busy(rig.o, 2, 4);
 	AFTER(rig_at(1000), "");
 	AFTER(rig_done(0), "hand 2>0");
 	AFTER(rig_exits(0, END_EXIT), "spawn 0");

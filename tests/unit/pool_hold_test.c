@@ -64,9 +64,7 @@ a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
 static void
 a_connection_that_comes_back_to_a_held_app_is_served(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	hold(END_DRAINED);
 	CHECK_STR("stop 0", rig_did());
 	rig_died(0, END_SIGNAL);
@@ -100,8 +98,7 @@ a_resumed_app_begins_anew(void)
 	hold(END_DRAINED);
 	(void)rig_did();
 	rig_exits(0, END_EXIT);
-	rig_exits(1, END_EXIT);
-	(void)rig_did();
+	LET(rig_exits(1, END_EXIT));
 	resume();
 	CHECK_STR("spawn 1, spawn 0", rig_did());
 	CHECK_STR("starting", app_state_name(rig_app(0)));
@@ -114,9 +111,7 @@ static void
 an_app_that_is_resumed_early_keeps_its_busy_process(void)
 {
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	hold(END_DRAINED);
 	resume();
 	AFTER(rig_done(0), "hand 1>0");
@@ -128,8 +123,7 @@ static void
 a_failed_app_that_was_held_is_tried_again(void)
 {
 	rig.o.start_limit = 1;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, false);
 	CHECK(app_has_failed(rig_app(0)));
 	hold(END_STOPPED);
@@ -180,9 +174,7 @@ a_held_app_ends_with_all_others(void)
 static void
 a_held_app_is_not_rolled_out(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	hold(END_DRAINED);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 0");
 	CHECK(!app_rolling(rig_app(0)));

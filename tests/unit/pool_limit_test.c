@@ -48,8 +48,7 @@ static void
 a_lock_serves_the_oldest_waiter(void)
 {
 	begin_limited(2, false);
-	rig_arrive_n(3);
-	(void)rig_did();
+	LET(rig_arrive_n(3));
 	granted(1);
 	CHECK_STR("hand 0>0", rig_did());
 	granted(2);
@@ -60,8 +59,7 @@ static void
 done_gives_the_lock_back_and_asks_for_the_next(void)
 {
 	begin_limited(1, false);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	granted(5);
 	(void)rig_did();
 	AFTER(rig_done(0), "unlock 5, lock 0");
@@ -71,8 +69,7 @@ static void
 a_lock_without_a_waiter_goes_back_at_once(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	pool_abandoned(&rig.pool, 0, rig.now);
 	granted(3);
 	CHECK_STR("unlock 3", rig_did());
@@ -82,12 +79,10 @@ static void
 death_gives_the_lock_back(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	granted(9);
 	(void)rig_did();
-	rig_died(0, END_SIGNAL);
-	(void)rig_did();
+	LET(rig_died(0, END_SIGNAL));
 	rig_gone(0);
 	CHECK(strstr(rig_did(), "unlock 9") != NULL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
@@ -97,12 +92,10 @@ static void
 a_connection_taken_back_keeps_its_lock(void)
 {
 	begin_limited(2, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	granted(4);
 	(void)rig_did();
-	rig_died(0, END_SIGNAL);
-	(void)rig_did();
+	LET(rig_died(0, END_SIGNAL));
 	AFTER(rig_retaken(0), "hand 0>1");
 	AFTER(rig_done(1), "unlock 4");
 }
@@ -120,9 +113,7 @@ static void
 waiting_for_a_process_makes_the_app_grow(void)
 {
 	rig.o.limited = true;
-	rig_running(rig.o, 1);
-	rig_arrive_n(3);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 3);
 	granted(1);
 	CHECK_STR("hand 0>0", rig_did());
 	AFTER(rig_at(150), "spawn 1");
@@ -132,8 +123,7 @@ static void
 waiting_for_a_lock_is_no_waste(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_at(5000);
 	CHECK_EQ(0, pool_idle_while_waiting(&rig.pool, 0, rig.now));
 }
@@ -142,8 +132,7 @@ static void
 with_on_full_wait_a_denied_waiter_stays_and_asks_again(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER(pool_lock_denied(&rig.pool, 0, false, rig.now), "");
 	NOT_BEFORE(100, "lock 0");
 }
@@ -152,12 +141,10 @@ static void
 with_on_full_close_a_denied_waiter_is_refused(void)
 {
 	begin_limited(1, true);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER(pool_lock_denied(&rig.pool, 0, false, rig.now), "refuse 0 limit");
 	CHECK_EQ(1, rig_app(0)->figures.refused);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	AFTER(pool_lock_denied(&rig.pool, 0, true, rig.now), "refuse 0 late");
 	CHECK_EQ(1, rig_app(0)->figures.timed_out);
 }
@@ -168,8 +155,7 @@ without_a_server_an_open_limit_needs_no_locks_for_a_while(void)
 	tstamp until;
 
 	begin_limited(3, false);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	until = rig.now + TSPAN_SECONDS(1);
 	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
@@ -183,8 +169,7 @@ static void
 without_a_server_a_closed_limit_asks_again_later(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	pool_lock_unavailable(
 	    &rig.pool, 0, false, rig.now + TSPAN_SECONDS(1), rig.now);
 	CHECK_STR("", rig_did());
@@ -195,8 +180,7 @@ static void
 a_removed_limit_lets_all_waiters_in(void)
 {
 	begin_limited(1, false);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	granted(6);
 	(void)rig_did();
 	rig.o.max_processes = 1;
@@ -220,9 +204,7 @@ no_process_stops_while_a_connection_waits_for_a_lock(void)
 {
 	rig.o.limited = true;
 	rig.o.max_idle_time = TSPAN_SECONDS(10);
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	granted(7);
 	AFTER(rig_at(1000), "hand 0>0, spawn 1");
 	AFTER(rig_ready(1), "lock 0");
@@ -233,11 +215,9 @@ static void
 a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
 {
 	begin_limited(2, false);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	rig_exits(0, END_SIGNAL);
-	rig_exits(1, END_SIGNAL);
-	(void)rig_did();
+	LET(rig_exits(1, END_SIGNAL));
 	granted(4);
 	CHECK_STR("", rig_did());
 	AFTER(pool_limit_moved(&rig.pool, 0, rig.now), "unlock 4");
@@ -251,8 +231,7 @@ static void
 a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
 {
 	begin_limited(1, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	granted(4);
 	(void)rig_did();
 	AFTER(pool_limit_moved(&rig.pool, 0, rig.now), "");
@@ -263,8 +242,7 @@ static void
 a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
 {
 	begin_limited(2, false);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	granted(4);
 	(void)rig_did();
 	pool_limit_moved(&rig.pool, 0, rig.now);

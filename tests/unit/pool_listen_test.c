@@ -35,8 +35,7 @@ begin_listening(struct app_options o, uint32_t n)
 	uint32_t min = o.min_processes;
 
 	o.min_processes = n;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	for (uint32_t i = 0; i < n; i++)
 		rig_spawned(i);
 	o.min_processes = min;
@@ -96,8 +95,7 @@ a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
 	struct app_options o = listen_options(1);
 
 	o.start_limit = 1;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawn_failed(0, false);
 	backlog(1);
 	NOT_BEFORE(1000, "spawn 0");
@@ -178,8 +176,7 @@ a_process_is_ready_when_it_has_lived_for_ready_after(void)
 
 	rig.tells = true;
 	o.start_timeout = TSPAN_MSECONDS(500);
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_at(100);
 	rig_spawned(0);
 	AFTER(rig_at(1099), "");
@@ -193,8 +190,7 @@ a_death_before_ready_after_is_a_failed_start(void)
 {
 	struct app_options o = settling_options(1);
 
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	rig_at(999);
 	rig_exits(0, END_EXIT);
@@ -225,8 +221,7 @@ a_generation_that_does_not_live_ends_no_old_process(void)
 	rig_at(1000);
 	pool_app_restart(&rig.pool, 0, rig.now);
 	for (uint32_t n = 1; n <= 2; n++) {
-		rig_at(10000 * n);
-		(void)rig_did();
+		LET(rig_at(10000 * n));
 		rig_spawned(1);
 		rig_exits(1, END_FAILURE);
 	}
@@ -239,8 +234,7 @@ a_process_told_to_stop_before_it_is_ready_stops(void)
 {
 	struct app_options o = settling_options(1);
 
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 0, spawn 1");
 	rig_at(1000);
@@ -254,8 +248,7 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 
 	o.listens = false;
 	rig.tells = true;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	rig_at(100);
 	AFTER(rig_exits(0, END_EXIT), "tell 0 ready");
@@ -268,8 +261,7 @@ a_changed_ready_after_holds_for_starting_processes(void)
 	struct app_options o = settling_options(1);
 
 	o.ready_after = TSPAN_SECONDS(86400);
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	rig_at(500);
 	o.ready_after = TSPAN_SECONDS(1);
@@ -286,8 +278,7 @@ a_job_that_is_done_is_no_failure_of_its_generation(void)
 	o.listens = false;
 	begin_listening(o, 1);
 	rig_at(1000);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	rig_spawned(1);
 	rig_exits(1, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
@@ -300,8 +291,7 @@ a_job_that_fails_later_is_not_ready(void)
 	struct app_options o = settling_options(1);
 
 	o.listens = false;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_spawned(0);
 	rig_exits(0, END_EXIT);
 	CHECK(app_is_ready(rig_app(0)));
@@ -319,8 +309,7 @@ begin_jobs(unsigned min_processes)
 
 	o.listens = false;
 	o.ready_after = 0;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	for (uint32_t n = 0; n < min_processes; n++)
 		rig_spawned(n);
 }
@@ -362,8 +351,7 @@ a_job_that_is_done_forgives_failures_before(void)
 	begin_jobs(1);
 	for (uint32_t n = 0; n < 4; n++) {
 		rig_exits(0, END_FAILURE);
-		rig_at(20 * 1000 * (n + 1));
-		(void)rig_did();
+		LET(rig_at(20 * 1000 * (n + 1)));
 		rig_spawned(0);
 	}
 	rig_exits(0, END_EXIT);

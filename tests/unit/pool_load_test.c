@@ -52,9 +52,7 @@ a_process_just_under_the_threshold_brings_none(void)
 static void
 a_process_stuck_in_a_session_is_busy(void)
 {
-	rig_running(load_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(load_options(), 1, 1);
 	NOT_BEFORE(10000, "spawn 1");
 }
 
@@ -87,8 +85,7 @@ load_takes_no_place_that_others_wait_for(void)
 	rig_arrive();
 	o.min_processes = 0;
 	(void)rig_running(o, 1);
-	rig_arrive_at(1);
-	(void)rig_did();
+	LET(rig_arrive_at(1));
 	AFTER(rig_at(30000), "");
 	CHECK(rig_app(0)->places_wanted == 0);
 }
@@ -99,9 +96,7 @@ sessions_count_by_their_part_of_concurrency(void)
 	struct app_options o = load_options();
 
 	o.concurrency = 4;
-	rig_running(o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(o, 1, 2);
 	rig_at(10000);
 	CHECK_NEAR(50, app_load(rig_app(0), rig.now));
 	CHECK_NEAR(0.5, app_work(rig_app(0), rig.now));
@@ -114,9 +109,7 @@ prefetched_connections_make_no_process_busier(void)
 
 	o.prefetch = 3;
 	o.max_processes = 1;
-	rig_running(o, 1);
-	rig_arrive_n(4);
-	(void)rig_did();
+	rig_busy(o, 1, 4);
 	rig_at(10000);
 	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
 }
@@ -170,8 +163,7 @@ begin_short(void)
 	rig_add(&o);
 	rig_ready(0);
 	rig_ready(1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 }
 
 static void
@@ -199,8 +191,7 @@ without_a_start_delay_all_spare_processes_come_at_once(void)
 	struct app_options o = spare_options(3);
 
 	o.start_delay = 0;
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	for (uint32_t i = 0; i < 3; i++)
 		rig_ready(i);
 	rig_arrive_n(3);
@@ -220,8 +211,7 @@ a_spare_process_comes_when_a_place_is_free_again(void)
 	o = rig_options();
 	rig_add(&o);
 	rig_ready(1);
-	rig_arrive_at(0);
-	(void)rig_did();
+	LET(rig_arrive_at(0));
 	AFTER(rig_at(5000), "");
 	CHECK(rig_app(0)->growing.spare == SPARE_DENIED);
 	AFTER(pool_resize(&rig.pool, 3, 0, rig.now), "spawn 2");
@@ -290,9 +280,7 @@ load_leaves_min_idle(void)
 static void
 no_process_is_marked_if_the_rest_would_be_busy(void)
 {
-	rig_running(load_options(), 2);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(load_options(), 2, 1);
 	AFTER(rig_at(600000), "");
 }
 
@@ -303,9 +291,7 @@ as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 	struct app_options o = load_options();
 
 	o.multi_threshold = 40;
-	rig_running(o, 4);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(o, 4, 1);
 	AFTER(rig_at(600000), "stop 3");
 }
 
@@ -353,14 +339,11 @@ a_busy_process_is_no_victim(void)
 	struct app_options o = load_options();
 
 	o.multi_threshold = 90;
-	rig_running(o, 3);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(o, 3, 2);
 	rig_at(50000);
 	(void)rig_done(0);
 	(void)rig_done(1);
-	rig_arrive_n(3);
-	(void)rig_did();
+	LET(rig_arrive_n(3));
 	AFTER(rig_at(61000), "");
 }
 

@@ -55,8 +55,7 @@ the_app_with_the_lowest_load_gives(void)
 	/* 50 percent of the second, 67 of the first. */
 	rig_arrive_at(0);
 	rig_arrive_at(0);
-	rig_arrive_at(1);
-	(void)rig_did();
+	LET(rig_arrive_at(1));
 	rig_at(10000);
 	(void)begin_wanting();
 	CHECK_STR("stop 4", rig_did());
@@ -128,8 +127,7 @@ an_app_that_needs_its_idle_process_keeps_it(void)
 	rig_running(o, 3);
 	rig_running(place_options(1), 2);
 	rig_arrive_at(0);
-	rig_arrive_at(0);
-	(void)rig_did();
+	LET(rig_arrive_at(0));
 	rig_at(20000);
 	for (int i = 0; i < 3; i++)
 		rig_arrive_at(1);
@@ -173,8 +171,7 @@ a_busy_app_gives_to_an_app_with_two_processes_fewer(void)
 	rig_arrive_at(1);
 	rig_at(50);
 	rig_arrive_n(4);
-	rig_at(100);
-	(void)rig_did();
+	LET(rig_at(100));
 	CHECK(rig_app(1)->places_wanted > 0);
 	AFTER((void)rig_done(2), "stop 2");
 }
@@ -186,8 +183,7 @@ an_app_with_two_processes_fewer_comes_before_the_giver(void)
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 3);
 	rig_running(place_options(1), 1);
-	rig_arrive_n(4);
-	(void)rig_did();
+	LET(rig_arrive_n(4));
 	rig_at(100);
 	rig_arrive_at(1);
 	rig_arrive_at(1);
@@ -250,8 +246,7 @@ an_idle_process_is_given_when_its_load_has_fallen(void)
 	rig_running(o, 1);
 	rig_arrive_at(0);
 	rig_arrive_at(0);
-	rig_arrive_at(1);
-	(void)rig_did();
+	LET(rig_arrive_at(1));
 	rig_at(5000);
 	(void)rig_done(0);
 	(void)rig_done(1);
@@ -268,8 +263,7 @@ an_app_does_not_make_room_for_itself(void)
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(0), 2);
 	rig_arrive_n(4);
-	rig_at(1000);
-	(void)rig_did();
+	LET(rig_at(1000));
 	CHECK(rig_app(0)->places_wanted > 0);
 	AFTER((void)rig_done(0), "hand 2>0");
 }
@@ -299,8 +293,7 @@ an_app_gives_what_it_needs_no_more_when_its_load_has_gone(void)
 	rig_arrive_n(2);
 	rig_running(place_options(0), 1);
 	rig_arrive_at(1);
-	rig_at(95000);
-	(void)rig_did();
+	LET(rig_at(95000));
 	rig_arrive_at(1);
 	rig_at(99000);
 	rig_done(0);
@@ -394,8 +387,7 @@ a_process_that_leaves_under_a_lowered_ceiling_makes_no_room(void)
 {
 	rig_begin_with(rig_limits(), 3);
 	rig_running(place_options(0), 3);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "stop 2");
 	(void)begin_wanting();
 	AFTER(rig_done(0), "stop 0");
@@ -423,8 +415,7 @@ an_app_whose_place_a_minimum_takes_is_given_another(void)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(1), 1);
-	rig_running(place_options(0), 1);
-	(void)rig_did();
+	LET(rig_running(place_options(0), 1));
 	rig_died(0, END_SIGNAL);
 	(void)begin_wanting();
 	CHECK_STR("", rig_did());

@@ -26,8 +26,7 @@ static void
 the_process_given_least_recently_prefetches_first(void)
 {
 	rig_running(prefetch_options(2), 2);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	AFTER(rig_arrive_n(3), "hand 2>0, hand 3>1, hand 4>0");
 }
 
@@ -43,8 +42,7 @@ static void
 a_waiter_is_prefetched_when_a_session_ends(void)
 {
 	rig_running(prefetch_options(1), 1);
-	rig_arrive_n(3);
-	(void)rig_did();
+	LET(rig_arrive_n(3));
 	AFTER((void)rig_done(0), "hand 2>0");
 }
 
@@ -64,8 +62,7 @@ static void
 time_in_the_socket_is_waiting_and_no_session(void)
 {
 	rig_running(prefetch_options(1), 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	CHECK_EQ(0, window_share(&rig_app(0)->queue_wait, 1, rig.now));
 	rig_at(100);
 	(void)rig_done(0);
@@ -104,8 +101,7 @@ begin_with_sessions(unsigned processes, int64_t usec)
 {
 	rig_running(auto_options(), processes);
 	for (int i = 0; i < 256; i++) {
-		rig_arrive_n(processes);
-		(void)rig_did();
+		LET(rig_arrive_n(processes));
 		rig.now += TSPAN_USECONDS(usec);
 		for (uint32_t n = 0; n < processes; n++)
 			(void)rig_done(n);
@@ -118,8 +114,7 @@ by_itself_nothing_is_handed_ahead_before_256_sessions(void)
 {
 	rig_running(auto_options(), 1);
 	for (int i = 0; i < 255; i++) {
-		rig_arrive();
-		(void)rig_did();
+		LET(rig_arrive());
 		rig.now += TSPAN_USECONDS(100);
 		(void)rig_done(0);
 	}
@@ -146,8 +141,7 @@ static void
 by_itself_the_mean_session_decides(void)
 {
 	begin_with_sessions(1, 100);
-	rig_arrive_n(1);
-	(void)rig_did();
+	LET(rig_arrive_n(1));
 	rig.now += TSPAN_MSECONDS(300);
 	(void)rig_done(0);
 	AFTER(rig_arrive_n(2), "hand 0>0");
@@ -157,8 +151,7 @@ static void
 by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts(void)
 {
 	begin_with_sessions(1, 100);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig.now += TSPAN_USECONDS(210);
 	AFTER(rig_arrive(), "");
 	CHECK_EQ(1, app_waiting(rig_app(0)));
@@ -182,8 +175,7 @@ by_itself_nothing_is_accepted_only_to_be_handed_ahead(void)
 	o.max_queue = 0;
 	begin_with_sessions(1, 100);
 	rig_change(0, &o);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
 
@@ -191,8 +183,7 @@ static void
 by_itself_it_is_taken_back_after_2_ms(void)
 {
 	begin_with_sessions(2, 100);
-	rig_arrive_n(3);
-	(void)rig_did();
+	LET(rig_arrive_n(3));
 	rig.unread = 2;
 	rig.now += TSPAN_USECONDS(100);
 	AFTER((void)rig_done(0), "");
@@ -271,8 +262,7 @@ taking_back_counts_as_no_retry(void)
 {
 	begin_ahead();
 	rig_at(60);
-	(void)rig_done(1);
-	(void)rig_did();
+	LET(rig_done(1));
 	CHECK_EQ(1, rig.pool.conns[2].process);
 	CHECK_EQ(0, rig.pool.conns[2].retries);
 }
@@ -292,8 +282,7 @@ static void
 each_free_place_takes_one_connection_back(void)
 {
 	rig_running(prefetch_options(2), 2);
-	rig_arrive_n(6);
-	(void)rig_did();
+	LET(rig_arrive_n(6));
 	rig.unread = 2;
 	rig_at(60);
 	(void)rig_done(1);
@@ -309,8 +298,7 @@ a_new_process_takes_back_what_was_prefetched_longest(void)
 	o.start_delay = TSPAN_MSECONDS(100);
 	rig_running(o, 1);
 	rig_arrive_n(3);
-	rig_at(100);
-	(void)rig_did();
+	LET(rig_at(100));
 	rig.unread = 1;
 	AFTER(rig_ready(1), "take 0, hand 1>1, spawn 2");
 }
@@ -373,8 +361,7 @@ static void
 of_private_queues_the_shortest_is_first(void)
 {
 	rig_running(private_options(3), 2);
-	rig_arrive_n(6);
-	(void)rig_did();
+	LET(rig_arrive_n(6));
 	(void)rig_done(0);
 	(void)rig_done(0);
 	AFTER(rig_arrive(), "hand 2>0");
@@ -384,8 +371,7 @@ static void
 private_queues_are_never_taken_from(void)
 {
 	rig_running(private_options(2), 2);
-	rig_arrive_n(4);
-	(void)rig_did();
+	LET(rig_arrive_n(4));
 	rig_at(60);
 	(void)rig_done(1);
 	(void)rig_done(1);
@@ -396,8 +382,7 @@ static void
 full_private_queues_leave_the_rest_in_the_backlog(void)
 {
 	rig_running(private_options(1), 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	rig_accept_paused(0);
 	AFTER((void)rig_done(0), "resume 0");

@@ -7,9 +7,7 @@ static void
 begin_busy(struct app_options o)
 {
 	o.max_processes = 1;
-	rig_running(o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(o, 1, 1);
 }
 
 static void
@@ -74,8 +72,7 @@ accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
 	begin_busy(rig.o);
 	rig_arrive();
 	rig_accept_paused(0);
-	rig_done(0);
-	(void)rig_did();
+	LET(rig_done(0));
 	rig_accept_resumed(0);
 	CHECK_EQ(0, app_demand(rig_app(0)));
 	AFTER(rig_done(0), "");
@@ -187,8 +184,7 @@ the_longest_queue_is_remembered(void)
 	begin_busy(rig_options());
 	rig_arrive_n(3);
 	rig_done(0);
-	rig_done(0);
-	(void)rig_did();
+	LET(rig_done(0));
 	CHECK_EQ(3, rig_app(0)->figures.max_waiting);
 }
 
@@ -253,9 +249,7 @@ the_time_of_waiting_is_recorded(void)
 static void
 the_time_of_waiting_is_recorded_once(void)
 {
-	rig_running(rig_options(), 2);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 2, 1);
 	rig_at(300);
 	rig_died(0, END_SIGNAL);
 	AFTER(rig_retaken(0), "hand 0>1");
@@ -278,8 +272,7 @@ begin_scarce(void)
 	rig_running(o, 1);
 	rig_running(o, 1);
 	rig_arrive_at(0);
-	rig_arrive_at(0);
-	(void)rig_did();
+	LET(rig_arrive_at(0));
 }
 
 static void
@@ -319,8 +312,7 @@ numbers_go_to_the_apps_in_turn(void)
 	struct app_options o = rig_options();
 
 	begin_scarce();
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_accept_paused(1);
 	rig_accept_paused(2);
 	AFTER(rig_done(0), "hand 1>0, resume 1");
@@ -335,8 +327,7 @@ an_app_without_use_for_a_number_passes_it_on(void)
 	struct app_options o = rig_options();
 
 	begin_scarce();
-	rig_add(&o);
-	(void)rig_did();
+	LET(rig_add(&o));
 	rig_accept_paused(1);
 	rig_accept_paused(2);
 	AFTER(rig_done(0), "hand 1>0, resume 1");

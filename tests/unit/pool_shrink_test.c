@@ -37,14 +37,12 @@ an_idle_process_is_kept_for_what_a_start_costs(void)
 
 		rig_begin();
 		o.min_processes = 3;
-		rig_add(&o);
-		(void)rig_did();
+		LET(rig_add(&o));
 		rig_at(t[0]);
 		for (uint32_t n = 0; n < 3; n++)
 			(void)rig_ready(n);
 		o.min_processes = 1;
-		rig_change(0, &o);
-		(void)rig_did();
+		LET(rig_change(0, &o));
 		AFTER(rig_at(t[0] + t[1] - 1), "");
 		AFTER(rig_at(t[0] + t[1]), "stop 0");
 		rig_exits(0, END_EXIT);
@@ -61,8 +59,7 @@ an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
 	rig.o.listens = true;
 	rig.o.min_processes = 2;
 	rig.o.max_idle_time = APP_AUTO;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_spawned(1);
 	rig.o.min_processes = 1;
@@ -76,8 +73,7 @@ idle_time_begins_when_the_last_session_ends(void)
 	rig.o.min_processes = 0;
 	begin_idle(rig.o, 1);
 	rig_at(500);
-	rig_arrive();
-	(void)rig_did();
+	LET(rig_arrive());
 	rig_at(5000);
 	rig_done(0);
 	NOT_BEFORE(6000, "stop 0");
@@ -88,8 +84,7 @@ the_least_recently_used_stops_first(void)
 {
 	begin_idle(rig_options(), 3);
 	rig_at(500);
-	rig_arrive_n(3);
-	(void)rig_did();
+	LET(rig_arrive_n(3));
 	rig_done(1);
 	rig_at(510);
 	rig_done(2);
@@ -149,8 +144,7 @@ no_process_stops_while_another_is_starting(void)
 	rig_arrive_n(3);
 	AFTER(rig_at(100), "hand 0>0, hand 1>1, spawn 2");
 	rig_done(0);
-	rig_done(1);
-	(void)rig_did();
+	LET(rig_done(1));
 	rig_done(0);
 	AFTER(rig_at(5000), "");
 	AFTER(rig_ready(2), "stop 1");
@@ -169,9 +163,7 @@ under_a_lowered_ceiling_idle_processes_stop_at_once(void)
 static void
 under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 {
-	rig_running(rig.o, 3);
-	rig_arrive_n(3);
-	(void)rig_did();
+	rig_busy(rig.o, 3, 3);
 	rig.o.max_processes = 1;
 	AFTER(rig_change(0, &rig.o), "");
 	AFTER(rig_done(1), "stop 1");
@@ -182,9 +174,7 @@ under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 static void
 over_a_lowered_ceiling_nothing_is_started(void)
 {
-	rig_running(rig.o, 3);
-	rig_arrive_n(5);
-	(void)rig_did();
+	rig_busy(rig.o, 3, 5);
 	rig.o.max_processes = 2;
 	rig_change(0, &rig.o);
 	AFTER(rig_at(5000), "");
@@ -206,8 +196,7 @@ a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 	rig.o.min_processes = 0;
 	rig_running(rig.o, 2);
 	rig_arrive_at(1);
-	rig_arrive_at(1);
-	(void)rig_did();
+	LET(rig_arrive_at(1));
 	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "");
 	rig_done(2);
 	AFTER(rig_done(3), "stop 2, stop 3");
@@ -219,9 +208,7 @@ static void
 after_max_requests_a_process_retires_and_is_replaced(void)
 {
 	rig.o.max_requests = 2;
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
 	AFTER(rig_done(0), "");
 	AFTER(rig_arrive(), "hand 0>0, spawn 1");
 	AFTER(rig_done(0), "stop 0");
@@ -279,9 +266,7 @@ a_connection_taken_back_does_not_count_against_max_requests(void)
 {
 	rig.o.max_requests = 2;
 	rig.o.concurrency = 2;
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	CHECK(rig_process(0)->expiring);
 	rig_hand_failed(1);
 	CHECK(!rig_process(0)->expiring);
@@ -311,8 +296,7 @@ static void
 a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 {
 	rig_serving(rig_options(), 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	LET(rig_arrive_n(2));
 	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
 	AFTER(rig_done(0), "");
 	AFTER(rig_ready(1), "hand 1>1");
@@ -324,9 +308,7 @@ a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 static void
 under_a_lowered_ceiling_a_freed_process_stops_before_it_serves(void)
 {
-	rig_running(rig.o, 3);
-	rig_arrive_n(5);
-	(void)rig_did();
+	rig_busy(rig.o, 3, 5);
 	rig.o.max_processes = 2;
 	rig_change(0, &rig.o);
 	AFTER(rig_done(0), "stop 0");
@@ -339,8 +321,7 @@ in_an_app_of_jobs_processes_over_a_lowered_minimum_stop(void)
 	rig.o.sessions = false;
 	rig_running(rig.o, 0);
 	rig.o.min_processes = 3;
-	rig_change(0, &rig.o);
-	(void)rig_did();
+	LET(rig_change(0, &rig.o));
 	for (uint32_t n = 0; n < 3; n++)
 		rig_spawned(n);
 	rig.o.min_processes = 1;

@@ -33,8 +33,7 @@ a_stuck_process_that_dies_after_all_frees_its_number(void)
 {
 	rig_running(rig_options(), 1);
 	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	rig_at(60000);
-	(void)rig_did();
+	LET(rig_at(60000));
 	rig_exits(0, END_SIGNAL);
 	CHECK_EQ(0, rig_app(0)->stuck);
 	CHECK_EQ(1, rig.pool.free_processes.count);
@@ -43,9 +42,7 @@ a_stuck_process_that_dies_after_all_frees_its_number(void)
 static void
 a_session_may_end_while_its_process_retires(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	pool_retire(&rig.pool, 0, rig.now);
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 	CHECK(rig_done(0));
@@ -115,9 +112,7 @@ static void
 a_detached_process_is_told_to_stop_after_its_last_session(void)
 {
 	rig.o.concurrency = 2;
-	rig_running(rig.o, 1);
-	rig_arrive_n(2);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 2);
 	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 1");
 	rig_ready(1);
 	AFTER(rig_arrive(), "hand 2>1");
@@ -143,11 +138,8 @@ an_idle_process_above_the_minimum_that_is_detached_has_a_successor(void)
 static void
 a_detached_process_stops_with_its_app(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
-	pool_detach(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
+	LET(pool_detach(&rig.pool, 0, rig.now));
 	rig_ready(1);
 	pool_app_close(&rig.pool, 0, rig.now);
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0, stop 1");
@@ -158,11 +150,8 @@ static void
 a_session_of_a_detached_process_ends_at_request_timeout(void)
 {
 	rig.o.request_timeout = TSPAN_SECONDS(5);
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
-	pool_detach(&rig.pool, 0, rig.now);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
+	LET(pool_detach(&rig.pool, 0, rig.now));
 	rig_ready(1);
 	AFTER(rig_at(5000), "term 0");
 }
@@ -263,9 +252,7 @@ an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 static void
 a_closing_app_serves_what_its_last_process_did_not_receive(void)
 {
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
 	pool_app_close(&rig.pool, 0, rig.now);
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	rig_died(0, END_SIGNAL);
@@ -281,9 +268,7 @@ static void
 a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 {
 	/* Its kill_timeout is 5 s. */
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
 	AFTER(rig_at(1000), "term 0, kill 0");
 	NOT_BEFORE(3500, "over 0");
@@ -292,9 +277,7 @@ a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 static void
 an_app_is_over_again_when_its_stuck_process_is_gone(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	AFTER(rig_at(60000), "stop 0, term 0, kill 0, over 0");
@@ -311,9 +294,7 @@ an_app_is_over_after_its_last_refusal(void)
 {
 	struct action a;
 
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
@@ -349,9 +330,7 @@ accepting_paused_after_the_drain_delays_no_end(void)
 {
 	rig.o.max_queue = 0;
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
 	rig_hand_failed(0);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
@@ -367,11 +346,9 @@ no_news_are_told_of_an_app_that_was_freed(void)
 	struct action a;
 
 	rig.tells = true;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
-	rig_exits(0, END_FAILURE);
-	(void)rig_did();
+	LET(rig_exits(0, END_FAILURE));
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	rig.o.start_limit = 1;
@@ -388,11 +365,9 @@ no_news_are_told_of_the_former_app_of_a_number(void)
 	struct action a;
 
 	rig.tells = true;
-	rig_add(&rig.o);
-	(void)rig_did();
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
-	rig_exits(0, END_FAILURE);
-	(void)rig_did();
+	LET(rig_exits(0, END_FAILURE));
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	rig.o.start_limit = 1;
@@ -409,9 +384,7 @@ accepting_paused_before_the_drain_delays_no_end(void)
 {
 	rig.o.max_queue = 0;
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig.o, 1, 1);
 	rig_accept_paused(0);
 	AFTER(pool_app_close(&rig.pool, 0, rig.now), "");
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
@@ -423,9 +396,7 @@ static void
 the_whole_stop_serves_what_waits_within_its_budget(void)
 {
 	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	rig_arrive_n(3);
-	(void)rig_did();
+	rig_busy(rig.o, 1, 3);
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	AFTER(rig_done(0), "hand 1>0");
@@ -470,9 +441,7 @@ stop_now_refuses_waiters_and_terminates_all(void)
 {
 	rig.o.max_processes = 2;
 	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	rig_arrive_n(3);
-	(void)rig_did();
+	rig_busy(rig.o, 2, 3);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	CHECK_STR("refuse 2 stopping, term 0, term 1", rig_did());
 	CHECK(!pool_may_accept(&rig.pool, 0));
@@ -493,9 +462,7 @@ a_second_stop_now_ends_sooner(void)
 static void
 stop_now_overtakes_a_graceful_stop(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
 	pool_stop(&rig.pool, TSPAN_SECONDS(100), TSPAN_SECONDS(5), rig.now);
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
 	rig_at(1000);
@@ -517,11 +484,8 @@ stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
 static void
 connections_that_come_back_while_all_ends_are_refused(void)
 {
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	(void)rig_did();
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	(void)rig_did();
+	rig_busy(rig_options(), 1, 1);
+	LET(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now));
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	AFTER(rig_gone(0), "refuse 0 stopping, over 0");

@@ -213,6 +213,13 @@ rig_did(void)
 	return did;
 }
 
+/* A fact, whatever the pool wants done after it. */
+#define LET(fact) \
+	do { \
+		fact; \
+		(void)rig_did(); \
+	} while (0)
+
 /* A fact, and what the pool wants done after it. */
 #define AFTER(fact, wanted) \
 	do { \
@@ -419,6 +426,16 @@ rig_running(struct app_options o, uint32_t n)
 	o.min_processes = min;
 	rig_change(app, &o);
 	(void)rig_did();
+	return app;
+}
+
+/* The same app, to which so many connections have come. */
+static inline uint32_t
+rig_busy(struct app_options o, uint32_t n, unsigned conns)
+{
+	uint32_t app = rig_running(o, n);
+
+	LET(rig_arrive_n(conns));
 	return app;
 }
 
