@@ -1041,7 +1041,7 @@ keeper_heard(
 	case KEEPER_LEFT_OUT:
 		lines = whole ? keeper_log(packet, len) : 0;
 		break;
-	case KEEPER_WORDS:
+	case KEEPER_LAST_LINE:
 		TAILQ_FOREACH(o, &all->leaving, next)
 			if (whole &&
 			    memcmp(o->id, packet + 1, KEEPER_ID_LEN) == 0)

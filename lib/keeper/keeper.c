@@ -54,7 +54,7 @@
 
 /* The beginning of a pipe's last line that is not blank, without blanks. */
 struct last_line {
-	char text[KEEPER_WORDS_MAX];
+	char text[KEEPER_LAST_LINE_MAX];
 	size_t len; /* 0: there was none */
 };
 
@@ -341,7 +341,7 @@ keeper_hold(const char *id, const char *app, char verb, int fd)
 static void
 keeper_leave(const char *id)
 {
-	char buf[KEEPER_HEAD + KEEPER_WORDS_MAX] = { KEEPER_WORDS };
+	char buf[KEEPER_HEAD + KEEPER_LAST_LINE_MAX] = { KEEPER_LAST_LINE };
 	size_t len = KEEPER_HEAD;
 	struct source **at = &sources, *s;
 

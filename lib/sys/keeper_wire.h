@@ -44,14 +44,14 @@
 
 /*
  * Down: identifiers of dead workers, all of one app, whose pipes are read to
- * their end. The daemon has them, too: so this is not their last close. Up, for
- * each, after all that it has printed: KEEPER_WORDS, the identifier, and the
- * last line on standard error that is not blank, without blanks around it and
- * cut after KEEPER_WORDS_MAX bytes.
+ * their end. The daemon has them, too: so this is not their last close. Up,
+ * for each, after all that it has printed: KEEPER_LAST_LINE, the identifier,
+ * and the last line on standard error that is not blank, without blanks around
+ * it and cut after KEEPER_LAST_LINE_MAX bytes.
  */
 #define KEEPER_LEAVE 'L'
-#define KEEPER_WORDS 'W'
-#define KEEPER_WORDS_MAX 128
+#define KEEPER_LAST_LINE 'W'
+#define KEEPER_LAST_LINE_MAX 128
 
 /*
  * Down: an identifier and a name, and the worker's end of its channel. Up: for

@@ -119,20 +119,20 @@ hear_lines(struct worker *w, const char *at, size_t len)
 	assert(lines <= KEEPER_LINES);
 }
 
-/* The words begin a line that the worker has printed, behind its blanks. */
+/* The last line begins one that the worker has printed, behind its blanks. */
 static void
-hear_words(const struct worker *w, const char *words, size_t len)
+hear_last(const struct worker *w, const char *line, size_t len)
 {
 	const char *at = w->printed, *end = w->printed + w->len;
 
-	assert(len <= KEEPER_WORDS_MAX && memchr(words, '\n', len) == NULL);
+	assert(len <= KEEPER_LAST_LINE_MAX && memchr(line, '\n', len) == NULL);
 	if (len == 0)
 		return;
-	assert(w->verb == KEEPER_ERRORS && !isspace((unsigned char)words[0]));
+	assert(w->verb == KEEPER_ERRORS && !isspace((unsigned char)line[0]));
 	for (;;) {
 		while (at < end && *at != '\n' && isspace((unsigned char)*at))
 			at++;
-		if ((size_t)(end - at) >= len && memcmp(at, words, len) == 0)
+		if ((size_t)(end - at) >= len && memcmp(at, line, len) == 0)
 			return;
 		at = memchr(at, '\n', (size_t)(end - at));
 		assert(at != NULL);
@@ -152,8 +152,8 @@ fake_send(int sock, const void *buf, size_t len, int flags)
 		if (memcmp(workers[i].id, at + 1, KEEPER_ID_LEN) == 0)
 			w = &workers[i];
 	assert(w != NULL);
-	if (at[0] == KEEPER_WORDS) {
-		hear_words(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
+	if (at[0] == KEEPER_LAST_LINE) {
+		hear_last(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
 		return (ssize_t)len;
 	}
 	assert(w->left_out == 0 && strcmp(at + KEEPER_HEAD, APP) == 0);

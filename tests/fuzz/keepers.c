@@ -185,7 +185,7 @@ say_verb(const struct keeper *k, struct input *in)
 {
 	static const char verbs[] = { KEEPER_OUTPUT, KEEPER_LEFT_OUT,
 		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_DONE, KEEPER_ERRORS,
-		KEEPER_WORDS };
+		KEEPER_LAST_LINE };
 	char packet[KEEPER_HEAD + 256];
 	uint8_t what = next(in);
 	size_t len;
@@ -253,7 +253,7 @@ serve(struct keeper *k, bool answers)
 		break;
 	case KEEPER_LEAVE:
 		assert(n > 1 && (n - 1) % KEEPER_ID_LEN == 0 && got.nfds == 0);
-		packet[0] = KEEPER_WORDS;
+		packet[0] = KEEPER_LAST_LINE;
 		if (answers)
 			(void)fdpass_send(k->its_end, packet, KEEPER_HEAD, -1);
 		packet[0] = KEEPER_LEAVE;

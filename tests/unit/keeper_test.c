@@ -242,9 +242,9 @@ a_packet_has_32_lines_at_most(void)
 
 /* The keeper's last line of ONE, after these. */
 static const char *
-words_after(const char *printed)
+last_after(const char *printed)
 {
-	static char words[KEEPER_WORDS_MAX + 1];
+	static char line[KEEPER_LAST_LINE_MAX + 1];
 	int to[2];
 
 	hold_both(ONE, to);
@@ -252,12 +252,12 @@ words_after(const char *printed)
 	leave(ONE);
 	while (heard()[0] == KEEPER_ERRORS)
 		continue;
-	CHECK_EQ(KEEPER_WORDS, packet[0]);
-	memcpy(words, packet + KEEPER_HEAD, sizeof(words) - 1);
+	CHECK_EQ(KEEPER_LAST_LINE, packet[0]);
+	memcpy(line, packet + KEEPER_HEAD, sizeof(line) - 1);
 	CHECK_STR("D", heard());
 	close(to[0]);
 	close(to[1]);
-	return words;
+	return line;
 }
 
 static void
@@ -307,13 +307,13 @@ the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut(void)
 		{ "", "" },
 		{ "\n", "" },
 	};
-	char line[KEEPER_WORDS_MAX + 2];
+	char line[KEEPER_LAST_LINE_MAX + 2];
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
-		CHECK_STR(tries[i][1], words_after(tries[i][0]));
+		CHECK_STR(tries[i][1], last_after(tries[i][0]));
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\0';
-	CHECK_EQ(KEEPER_WORDS_MAX, strlen(words_after(line)));
+	CHECK_EQ(KEEPER_LAST_LINE_MAX, strlen(last_after(line)));
 	/* Of a worker that nobody knows there is none. */
 	leave(TWO);
 	CHECK_STR("W" TWO, heard());
