@@ -34,7 +34,6 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -91,29 +90,24 @@ static char *const text = packet + KEEPER_HEAD_MAX;
 /* --- to the daemon ----------------------------------------------------- */
 
 /*
- * After a packet could not be sent: it will; without a daemon it is over. A
- * call that failed for a shortage is made again a while later.
+ * Says this, with a descriptor or -1. Waits as long as the daemon is busy;
+ * after a shortage tries again a while later; without a daemon it is over.
  */
 static void
-keeper_wait_for_room(void)
+keeper_say(const char *buf, size_t len, int fd)
 {
 	struct pollfd room = { .fd = KEEPER_FD, .events = POLLOUT };
 
-	if (errno == EAGAIN)
-		(void)poll(&room, 1, -1);
-	else if (errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS)
-		(void)poll(NULL, 0, SHORTAGE);
-	else if (errno != EINTR)
-		_exit(EX_OK);
-}
-
-/* Waits as long as the daemon is busy. */
-static void
-keeper_say(const char *buf, size_t len)
-{
 	atomic_fetch_add(&page->moves, 1);
-	while (send(KEEPER_FD, buf, len, MSG_NOSIGNAL) == -1)
-		keeper_wait_for_room();
+	while (fdpass_send(KEEPER_FD, buf, len, fd) == -1) {
+		if (errno == EAGAIN)
+			(void)poll(&room, 1, -1);
+		else if (errno == ENOBUFS || errno == ENOMEM ||
+		    errno == ETOOMANYREFS)
+			(void)poll(NULL, 0, SHORTAGE);
+		else if (errno != EINTR)
+			_exit(EX_OK);
+	}
 }
 
 /*
@@ -131,7 +125,7 @@ keeper_does(char verb, const char *id, const char *app)
 	(void)memccpy(page->app, app, 0, sizeof(page->app) - 1);
 	atomic_store(&page->busy, (unsigned char)verb);
 	if (atomic_exchange(&page->watched, 1) == 0)
-		keeper_say(&busy, 1);
+		keeper_say(&busy, 1, -1);
 }
 
 /* --- lines ------------------------------------------------------------- */
@@ -165,29 +159,23 @@ keeper_note_last(struct source *s, const char *lines, size_t len)
 	memcpy(s->last->text, lines, s->last->len);
 }
 
-/* Says text[from .. end) behind a head, which overwrites what is before it. */
+/*
+ * Says text[from .. end), without a newline at its end, behind a head, which
+ * overwrites what is before it: that has been said, or is the place of the
+ * first head.
+ */
 static void
-keeper_say_text(const struct source *s, char verb, size_t from, size_t end)
+keeper_say_text(struct source *s, char verb, size_t from, size_t end)
 {
 	size_t name = strlen(s->app) + 1;
 	char *at = text + from - KEEPER_HEAD - name;
 
+	if (verb == KEEPER_ERRORS)
+		keeper_note_last(s, text + from, end - from);
 	at[0] = verb;
 	memcpy(at + 1, s->id, sizeof(s->id));
 	memcpy(at + KEEPER_HEAD, s->app, name);
-	keeper_say(at, (size_t)(text + end - at));
-}
-
-/*
- * Passes text[from .. end) on, without a newline at its end. The bytes before
- * it have been said, or are the place of the first head.
- */
-static void
-keeper_say_lines(struct source *s, size_t from, size_t end)
-{
-	if (s->verb == KEEPER_ERRORS)
-		keeper_note_last(s, text + from, end - from);
-	keeper_say_text(s, s->verb, from, end);
+	keeper_say(at, (size_t)(text + end - at), -1);
 }
 
 /*
@@ -214,7 +202,7 @@ keeper_cut(struct source *s, size_t searched, size_t len)
 		}
 		if (lines == KEEPER_LINES ||
 		    (lines > 0 && at - from > KEEPER_TEXT)) {
-			keeper_say_lines(s, from, end);
+			keeper_say_text(s, s->verb, from, end);
 			from = end + 1;
 			lines = 0;
 		}
@@ -223,7 +211,7 @@ keeper_cut(struct source *s, size_t searched, size_t len)
 		allowed--;
 	}
 	if (lines > 0) {
-		keeper_say_lines(s, from, end);
+		keeper_say_text(s, s->verb, from, end);
 		from = end + 1;
 	}
 	if (s->cutting)
@@ -260,7 +248,7 @@ keeper_read_lines(struct source *s, size_t bytes)
 		bytes -= (size_t)n < bytes ? (size_t)n : bytes;
 		len = keeper_cut(s, len, len + (size_t)n);
 		if (len == KEEPER_LINE_MAX) {
-			keeper_say_lines(s, 0, len);
+			keeper_say_text(s, s->verb, 0, len);
 			s->cutting = true;
 			len = 0;
 		}
@@ -278,7 +266,7 @@ keeper_read(struct source *s)
 		return;
 	s->line = malloc(len);
 	if (s->line == NULL) {
-		keeper_say_lines(s, 0, len);
+		keeper_say_text(s, s->verb, 0, len);
 		return;
 	}
 	memcpy(s->line, text, len);
@@ -300,7 +288,7 @@ keeper_read_last(struct source *s)
 	allowed = KEEPER_LAST_LINES;
 	len = keeper_read_lines(s, KEEPER_LAST_TEXT);
 	if (allowed > 0 && len > 0) {
-		keeper_say_lines(s, 0, len);
+		keeper_say_text(s, s->verb, 0, len);
 		len = 0;
 	} else if (allowed == 0) {
 		/* The last line is to be known even so. */
@@ -363,7 +351,7 @@ keeper_leave(const char *id)
 		free(s->last);
 		free(s);
 	}
-	keeper_say(buf, len);
+	keeper_say(buf, len, -1);
 }
 
 /* --- closing ----------------------------------------------------------- */
@@ -417,16 +405,14 @@ keeper_empty(const char *id, int end)
 			(void)poll(NULL, 0, SHORTAGE);
 			continue;
 		}
-		atomic_fetch_add(&page->moves, 1);
-		while (fdpass_send(KEEPER_FD, buf, KEEPER_HEAD + (size_t)n,
-			   got.nfds > 0 ? got.fds[0] : -1) == -1)
-			keeper_wait_for_room();
+		keeper_say(buf, KEEPER_HEAD + (size_t)n,
+		    got.nfds > 0 ? got.fds[0] : -1);
 		/* By now it may be the last. */
 		keeper_close_all(got.fds, NULL, got.nfds);
 	}
 	(void)close(end);
 	buf[0] = KEEPER_EMPTY;
-	keeper_say(buf, KEEPER_HEAD);
+	keeper_say(buf, KEEPER_HEAD, -1);
 }
 
 /* --- what the daemon says ---------------------------------------------- */
@@ -481,7 +467,7 @@ keeper_obey(const char *buf, size_t len, const struct fdpass_got *got)
 	default:
 		_exit(EX_OSERR);
 	}
-	keeper_say(&done, 1);
+	keeper_say(&done, 1, -1);
 }
 
 /* Hears one packet; false: there is none. */

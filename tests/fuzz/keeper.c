@@ -20,8 +20,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sys/fdpass.h"
+
 static ssize_t fake_read(int fd, void *buf, size_t size);
-static ssize_t fake_send(int sock, const void *buf, size_t len, int flags);
+static ssize_t fake_send(int sock, const void *buf, size_t len, int fd);
 static int fake_ioctl(int fd, unsigned long request, int *out);
 static int fake_epoll_ctl(int ep, int op, int fd, struct epoll_event *event);
 static int fake_close(int fd);
@@ -29,14 +31,14 @@ static int fake_close(int fd);
 int keeper_main(void);
 
 #define read fake_read
-#define send fake_send
+#define fdpass_send fake_send
 #define ioctl fake_ioctl
 #define epoll_ctl fake_epoll_ctl
 #define close fake_close
 #define main keeper_main
 #include "keeper/keeper.c"
 #undef read
-#undef send
+#undef fdpass_send
 #undef ioctl
 #undef epoll_ctl
 #undef close
@@ -141,13 +143,12 @@ hear_last(const struct worker *w, const char *line, size_t len)
 }
 
 static ssize_t
-fake_send(int sock, const void *buf, size_t len, int flags)
+fake_send(int sock, const void *buf, size_t len, int fd)
 {
 	const char *at = buf;
 	struct worker *w = NULL;
 
-	(void)flags;
-	assert(sock == KEEPER_FD && len >= KEEPER_HEAD);
+	assert(sock == KEEPER_FD && fd == -1 && len >= KEEPER_HEAD);
 	for (int i = 0; i < WORKERS; i++)
 		if (memcmp(workers[i].id, at + 1, KEEPER_ID_LEN) == 0)
 			w = &workers[i];
