@@ -55,14 +55,21 @@ static const struct path paths[] = {
 void
 answers_init(struct answers *all, const char *control, const char *names)
 {
+	/* A command, and how the last line of its answer ends. */
+	static const char *const commands[ANSWERS_QUESTIONS][2] = {
+		[ANSWERS_STATUS] = { "json status\n", "]}\n" },
+		[ANSWERS_METRICS] = { "metrics\n", "# EOF\n" },
+		[ANSWERS_OPENMETRICS] = { "metrics openmetrics\n", "# EOF\n" },
+	};
+
 	*all = (struct answers){ .names = names };
-	question_init(
-	    &all->questions[ANSWERS_STATUS], control, "json status\n", "]}\n");
-	question_init(
-	    &all->questions[ANSWERS_METRICS], control, "metrics\n", "# EOF\n");
-	question_init(&all->questions[ANSWERS_OPENMETRICS], control,
-	    "metrics openmetrics\n", "# EOF\n");
-	history_init(&all->history);
+	for (int i = 0; i < ANSWERS_QUESTIONS; i++)
+		all->questions[i] = (struct question){ .path = control,
+			.line = commands[i][0],
+			.end = commands[i][1],
+			.fd = -1,
+			.answered = -1 };
+	TAILQ_INIT(&all->history.apps);
 }
 
 void
@@ -317,32 +324,15 @@ find_path(struct MHD_Connection *connection, const char *url)
 	return NULL;
 }
 
-struct question *
-answers_question(
-    struct answers *all, struct MHD_Connection *connection, const char *url)
+/* What the path has to show, of which q, which may be NULL, is answered. */
+static struct answer
+answer_path(struct answers *all, const struct path *p, const struct question *q)
 {
-	const struct path *p = find_path(connection, url);
-
-	return p == NULL || p->question == ANSWERS_QUESTIONS
-	    ? NULL
-	    : &all->questions[p->question];
-}
-
-struct answer
-answers_to(
-    struct answers *all, struct MHD_Connection *connection, const char *url)
-{
-	const struct path *p = find_path(connection, url);
-	const struct question *q = answers_question(all, connection, url);
 	unsigned code = MHD_HTTP_OK;
 	char *text = NULL;
 	size_t len = 0;
 	FILE *to;
 
-	if (p == NULL)
-		return answer_line(all, MHD_HTTP_NOT_FOUND,
-		    "There are /, /status.json, /metrics, /history.json and "
-		    "/healthz.");
 	if (q != NULL && q->why[0] != '\0')
 		return answer_line(all, MHD_HTTP_SERVICE_UNAVAILABLE, q->why);
 	if (p->is_long && all->sending >= SENDING_MAX)
@@ -370,4 +360,28 @@ answers_to(
 		text = NULL;
 	}
 	return answer_of(body_new(all, text, len), code, p->type);
+}
+
+struct question *
+answers_to(struct answers *all, struct MHD_Connection *connection,
+    const char *url, int64_t since, int64_t now, struct answer *out)
+{
+	const struct path *p = find_path(connection, url);
+	struct question *q = NULL;
+
+	if (p == NULL) {
+		*out = answer_line(all, MHD_HTTP_NOT_FOUND,
+		    "There are /, /status.json, /metrics, /history.json and "
+		    "/healthz.");
+		return NULL;
+	}
+	if (p->question != ANSWERS_QUESTIONS) {
+		q = &all->questions[p->question];
+		if (!question_is_answered(q, since))
+			question_ask(q, now);
+		if (!question_is_answered(q, since))
+			return q;
+	}
+	*out = answer_path(all, p, q);
+	return NULL;
 }

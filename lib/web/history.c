@@ -42,13 +42,6 @@ struct sample {
 	double value;
 };
 
-void
-history_init(struct history *h)
-{
-	h->step = 0;
-	TAILQ_INIT(&h->apps);
-}
-
 static void
 forget_app(struct history *h, struct history_app *a)
 {

@@ -16,15 +16,6 @@
 /* Far above the status of 10,000 processes. */
 #define ANSWER_MAX (64 * 1024 * 1024)
 
-void
-question_init(
-    struct question *q, const char *path, const char *line, const char *end)
-{
-	*q = (struct question){
-		.path = path, .line = line, .end = end, .fd = -1, .answered = -1
-	};
-}
-
 /* The daemon is not being asked any more: there is an answer, or q->why. */
 static void
 question_end(struct question *q, int64_t now)

@@ -108,7 +108,6 @@ request_handle(void *arg, struct MHD_Connection *connection, const char *url,
 	    connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	struct session *x = info == NULL ? NULL : info->socket_context;
 	struct site *s = arg;
-	struct question *q;
 	struct answer a;
 
 	(void)version;
@@ -125,16 +124,12 @@ request_handle(void *arg, struct MHD_Connection *connection, const char *url,
 		return MHD_YES;
 	}
 	*size = 0;
-	q = answers_question(&s->answers, connection, url);
-	if (q != NULL && !question_is_answered(q, x->since))
-		question_ask(q, now);
-	if (q != NULL && !question_is_answered(q, x->since)) {
-		x->question = q;
-		MHD_suspend_connection(connection);
-		return MHD_YES;
-	}
-	a = answers_to(&s->answers, connection, url);
-	return respond(s, x, &a);
+	x->question =
+	    answers_to(&s->answers, connection, url, x->since, now, &a);
+	if (x->question == NULL)
+		return respond(s, x, &a);
+	MHD_suspend_connection(connection);
+	return MHD_YES;
 }
 
 /* The answer has been read, or the client has left. */

@@ -29,7 +29,7 @@ struct question {
 	const char *path; /* of the control socket; outlives the question */
 	const char *line; /* with its newline; likewise */
 	const char *end; /* the last line of a whole answer, with newlines */
-	int fd; /* the daemon is being asked; -1: not now */
+	int fd; /* the daemon is being asked; -1: not now, and at first */
 	int64_t deadline; /* of that */
 	char *coming; /* what has come, len of size bytes */
 	size_t len;
@@ -37,11 +37,9 @@ struct question {
 	char *answer; /* the latest that is whole, with a NUL; or NULL */
 	size_t answer_len;
 	char why[160]; /* there is no newer one; "": there is */
-	int64_t answered; /* when either came; -1: never */
+	int64_t answered; /* when either came; -1: never, as at first */
 };
 
-void question_init(
-    struct question *q, const char *path, const char *line, const char *end);
 void question_fini(struct question *q);
 
 /*
@@ -71,11 +69,10 @@ struct history_app;
  * daemon remembers a minute; the charts of the page show more.
  */
 struct history {
-	int64_t step; /* the latest; 0: none yet */
+	int64_t step; /* the latest; 0: none yet, and no apps */
 	TAILQ_HEAD(history_apps, history_app) apps;
 };
 
-void history_init(struct history *h);
 void history_fini(struct history *h);
 
 /*
@@ -126,12 +123,13 @@ void answers_fini(struct answers *all);
 bool answers_refuse(struct answers *all, struct MHD_Connection *connection,
     const char *method, struct answer *out);
 
-/* The question that must be answered before; NULL: none. */
-struct question *answers_question(
-    struct answers *all, struct MHD_Connection *connection, const char *url);
-
-struct answer answers_to(
-    struct answers *all, struct MHD_Connection *connection, const char *url);
+/*
+ * Answers with what the daemon has said since then. The question that must be
+ * answered before is asked and returned, and NULL with the answer in out.
+ */
+struct question *answers_to(struct answers *all,
+    struct MHD_Connection *connection, const char *url, int64_t since,
+    int64_t now, struct answer *out);
 
 /* --- page.html, made into an array by make ------------------------------ */
 

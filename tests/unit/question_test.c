@@ -31,7 +31,11 @@ begin(void)
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	NEED(bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == 0);
 	NEED(listen(listener, 8) == 0);
-	question_init(&q, path, "metrics\n", "# EOF\n");
+	q = (struct question){ .path = path,
+		.line = "metrics\n",
+		.end = "# EOF\n",
+		.fd = -1,
+		.answered = -1 };
 }
 
 /* The daemon takes the question, and says this. */
