@@ -62,11 +62,10 @@ a_session_that_ends_in_time_ends_nothing(void)
 static void
 a_prefetched_session_ages_from_its_turn_on(void)
 {
-	struct app_options o = timeout_options();
-
-	o.prefetch = 1;
-	o.max_processes = 1;
-	rig_busy(o, 1, 2);
+	rig.o = timeout_options();
+	rig.o.prefetch = 1;
+	rig.o.max_processes = 1;
+	rig_busy(rig.o, 1, 2);
 	rig_at(20000);
 	(void)rig_done(0);
 	NOT_BEFORE(50000, "term 0, spawn 1");
@@ -75,10 +74,9 @@ a_prefetched_session_ages_from_its_turn_on(void)
 static void
 of_several_sessions_the_oldest_counts(void)
 {
-	struct app_options o = timeout_options();
-
-	o.concurrency = 2;
-	rig_running(o, 1);
+	rig.o = timeout_options();
+	rig.o.concurrency = 2;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	rig_at(20000);
 	LET(rig_arrive());
@@ -112,10 +110,9 @@ a_request_timeout_is_no_failure_of_the_app(void)
 static void
 a_slow_session_is_reported_once(void)
 {
-	struct app_options o = age_options();
-
-	o.slow_timeout = TSPAN_SECONDS(5);
-	rig_running(o, 1);
+	rig.o = age_options();
+	rig.o.slow_timeout = TSPAN_SECONDS(5);
+	rig_running(rig.o, 1);
 	rig_arrive();
 	AFTER(rig_at(4999), "hand 0>0");
 	AFTER(rig_at(60000), "slow 0");
@@ -167,20 +164,18 @@ an_idle_process_above_the_minimum_is_not_replaced(void)
 static void
 without_a_place_an_idle_process_leaves_before_its_replacement(void)
 {
-	struct app_options o = lifetime_options();
-
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o = lifetime_options();
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	AFTER(rig_at(66000), "stop 0, spawn 1");
 }
 
 static void
 without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 {
-	struct app_options o = lifetime_options();
-
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o = lifetime_options();
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_at(59000);
 	rig_arrive();
 	AFTER(rig_at(66000), "hand 0>0");
@@ -190,10 +185,9 @@ without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 static void
 without_a_place_a_busy_process_leaves_though_connections_wait(void)
 {
-	struct app_options o = lifetime_options();
-
-	o.max_processes = 2;
-	rig_running(o, 2);
+	rig.o = lifetime_options();
+	rig.o.max_processes = 2;
+	rig_running(rig.o, 2);
 	rig_at(59000);
 	rig_arrive_n(5);
 	AFTER(rig_at(66000), "hand 0>0, hand 1>1");
@@ -206,11 +200,10 @@ without_a_place_a_busy_process_leaves_though_connections_wait(void)
 static void
 without_a_place_a_process_with_several_sessions_gets_no_more(void)
 {
-	struct app_options o = lifetime_options();
-
-	o.max_processes = 1;
-	o.concurrency = 2;
-	rig_running(o, 1);
+	rig.o = lifetime_options();
+	rig.o.max_processes = 1;
+	rig.o.concurrency = 2;
+	rig_running(rig.o, 1);
 	rig_at(59000);
 	rig_arrive_n(4);
 	AFTER(rig_at(66000), "hand 0>0, hand 1>0");
@@ -221,10 +214,9 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 static void
 lifetimes_differ_by_a_tenth(void)
 {
-	struct app_options o = lifetime_options();
-
-	o.min_processes = 4;
-	rig_running(o, 4);
+	rig.o = lifetime_options();
+	rig.o.min_processes = 4;
+	rig_running(rig.o, 4);
 	for (uint32_t a = 0; a < 4; a++)
 		for (uint32_t b = 0; b < a; b++)
 			CHECK(rig_process(a)->jitter != rig_process(b)->jitter);
@@ -239,21 +231,19 @@ lifetimes_differ_by_a_tenth(void)
 static void
 a_shorter_max_lifetime_holds_for_living_processes(void)
 {
-	struct app_options o = lifetime_options();
-
-	rig_running(o, 1);
-	o.max_lifetime = TSPAN_SECONDS(10);
-	rig_change(0, &o);
+	rig.o = lifetime_options();
+	rig_running(rig.o, 1);
+	rig.o.max_lifetime = TSPAN_SECONDS(10);
+	rig_change(0, &rig.o);
 	AFTER(rig_at(11000), "spawn 1");
 }
 
 static void
 a_process_over_max_memory_is_replaced(void)
 {
-	struct app_options o = age_options();
-
-	o.max_memory = 1000;
-	rig_running(o, 1);
+	rig.o = age_options();
+	rig.o.max_memory = 1000;
+	rig_running(rig.o, 1);
 	AFTER(pool_measured(&rig.pool, 0, 1000, rig.now), "");
 	AFTER(pool_measured(&rig.pool, 0, 1001, rig.now), "spawn 1");
 	AFTER(rig_ready(1), "stop 0");
@@ -292,9 +282,8 @@ a_starting_process_that_nobody_hears_is_stopped(void)
 static void
 while_renewing_each_connection_has_a_process_of_its_own(void)
 {
-	struct app_options o = age_options();
-
-	rig_running(o, 1);
+	rig.o = age_options();
+	rig_running(rig.o, 1);
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "stop 0");
 	AFTER(rig_arrive(), "spawn 1");
 	AFTER(rig_ready(1), "hand 0>1");
@@ -305,10 +294,9 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 static void
 while_renewing_an_older_process_does_not_serve_a_connection(void)
 {
-	struct app_options o = age_options();
-
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o = age_options();
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	LET(rig_arrive());
 	pool_abandoned(&rig.pool, 0, rig.now);
@@ -321,10 +309,9 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 static void
 an_app_that_renews_is_ready_without_a_process(void)
 {
-	struct app_options o = age_options();
-
+	rig.o = age_options();
 	rig.tells = true;
-	LET(rig_add(&o));
+	LET(rig_add(&rig.o));
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "tell 0 ready");
 }
 
@@ -413,11 +400,10 @@ a_single_session_that_was_never_received_goes_to_another_process(void)
 static void
 while_renewing_a_new_process_waits_for_its_lock(void)
 {
-	struct app_options o = age_options();
-
-	o.limited = true;
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o = age_options();
+	rig.o.limited = true;
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	AFTER(rig_arrive(), "spawn 0");
 	AFTER(rig_ready(0), "lock 0");
@@ -427,11 +413,10 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 static void
 while_renewing_a_connection_comes_in_even_without_a_queue(void)
 {
-	struct app_options o = age_options();
-
-	o.max_queue = 0;
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o = age_options();
+	rig.o.max_queue = 0;
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	AFTER(rig_arrive(), "spawn 0");
 	AFTER(rig_accept_paused(0), "");
@@ -441,11 +426,10 @@ while_renewing_a_connection_comes_in_even_without_a_queue(void)
 static void
 an_app_that_accepts_itself_is_never_renewed(void)
 {
-	struct app_options o = age_options();
-
-	o.sessions = false;
-	o.listens = true;
-	LET(rig_add(&o));
+	rig.o = age_options();
+	rig.o.sessions = false;
+	rig.o.listens = true;
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	AFTER(pool_backlog(&rig.pool, 0, 1, rig.now), "");
@@ -454,16 +438,15 @@ an_app_that_accepts_itself_is_never_renewed(void)
 static void
 a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 {
-	struct app_options o = timeout_options();
-
-	o.min_processes = 0;
-	o.max_processes = 1;
-	o.prefetch = 1;
-	o.request_timeout = TSPAN_SECONDS(10);
-	rig_busy(o, 1, 2);
+	rig.o = timeout_options();
+	rig.o.min_processes = 0;
+	rig.o.max_processes = 1;
+	rig.o.prefetch = 1;
+	rig.o.request_timeout = TSPAN_SECONDS(10);
+	rig_busy(rig.o, 1, 2);
 	rig_at(9000);
-	o.concurrency = 2;
-	rig_change(0, &o);
+	rig.o.concurrency = 2;
+	rig_change(0, &rig.o);
 	rig_done(0);
 	NOT_BEFORE(19000, "term 0");
 }

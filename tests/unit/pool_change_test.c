@@ -534,12 +534,24 @@ play_on(char *text, size_t size)
 	}
 }
 
+/* The pool goes on in other memory. */
+static void
+move(struct pool_limits limits)
+{
+	void *memory = calloc(1, pool_memory(&limits));
+
+	pool_move(&rig.pool, &limits, memory);
+	memset(rig.memory, 0xa5, 1);
+	free(rig.memory);
+	rig.memory = memory;
+	pool_check(&rig.pool);
+}
+
 static void
 larger_memory_changes_no_session_and_no_waiter(void)
 {
 	static char here[16384], there[16384];
 	struct pool_limits limits = rig_limits();
-	void *memory;
 
 	begin_in_flight();
 	play_on(here, sizeof(here));
@@ -549,12 +561,7 @@ larger_memory_changes_no_session_and_no_waiter(void)
 	limits.processes = 100;
 	limits.conns = 1000;
 	limits.sessions = 9;
-	memory = calloc(1, pool_memory(&limits));
-	pool_move(&rig.pool, &limits, memory);
-	memset(rig.memory, 0xa5, 1);
-	free(rig.memory);
-	rig.memory = memory;
-	pool_check(&rig.pool);
+	move(limits);
 	play_on(there, sizeof(there));
 	CHECK_STR(here, there);
 }
@@ -576,17 +583,12 @@ static void
 larger_memory_has_room_for_more(void)
 {
 	struct pool_limits limits = rig_limits();
-	void *memory;
 
 	limits.apps = 1;
 	limits.processes = 1;
 	rig_begin_with(limits, 20);
 	rig_running(rig.o, 1);
-	limits = rig_limits();
-	memory = calloc(1, pool_memory(&limits));
-	pool_move(&rig.pool, &limits, memory);
-	free(rig.memory);
-	rig.memory = memory;
+	move(rig_limits());
 	CHECK_EQ(1, rig_add(&rig.o));
 	CHECK_STR("spawn 1", rig_did());
 	rig.o.concurrency = 4;
@@ -598,7 +600,6 @@ static void
 larger_tables_serve_what_the_smaller_ones_held_up(void)
 {
 	struct pool_limits limits = rig_limits();
-	void *memory;
 
 	limits.processes = 1;
 	limits.conns = 2;
@@ -607,11 +608,7 @@ larger_tables_serve_what_the_smaller_ones_held_up(void)
 	rig_arrive_n(2);
 	AFTER(rig_at(900), "hand 0>0");
 	rig_accept_paused(0);
-	limits = rig_limits();
-	memory = calloc(1, pool_memory(&limits));
-	pool_move(&rig.pool, &limits, memory);
-	free(rig.memory);
-	rig.memory = memory;
+	move(rig_limits());
 	CHECK_STR("spawn 1, spawn 2, resume 0", rig_did());
 }
 
@@ -656,68 +653,44 @@ actions_that_were_called_off_take_no_memory(void)
 
 /* --- time --- */
 
-static void
-later(void)
-{
-	CHECK_EQ(rig.now, rig.pool.now);
-	rig.now += 1000;
-}
+/* The pool knows the time of each fact. */
+#define LATER(fact) \
+	do { \
+		rig.now += 1000; \
+		fact; \
+		CHECK_EQ(rig.now, rig.pool.now); \
+	} while (0)
 
 static void
 time_passes_with_every_fact(void)
 {
 	rig.o.min_processes = 3;
-	later();
-	LET(rig_add(&rig.o));
-	later();
-	pool_start_queued(&rig.pool, 0, rig.now);
-	later();
-	pool_start_began(&rig.pool, 0, rig.now);
-	later();
-	rig_spawned(0);
-	later();
-	CHECK(pool_ready(&rig.pool, 0, rig.now));
-	later();
-	LET(rig_arrive());
-	later();
-	rig_hand_failed(0);
-	later();
-	pool_abandoned(&rig.pool, 0, rig.now);
-	later();
-	pool_spoke(&rig.pool, 0, rig.now);
-	later();
-	CHECK(!pool_done(&rig.pool, 0, 0, rig.now));
-	later();
-	CHECK(!pool_lost(&rig.pool, 0, 0, rig.now));
-	later();
-	pool_unread(&rig.pool, 0, rig.now, rig.now);
-	later();
-	pool_retire(&rig.pool, 0, rig.now);
-	later();
-	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	later();
-	rig_died(0, END_SIGNAL);
-	later();
-	rig_gone(0);
-	later();
-	rig_spawn_failed(1, true);
-	later();
-	rig_accept_resumed(0);
-	later();
-	rig_change(0, &rig.o);
-	later();
-	pool_app_restart(&rig.pool, 0, rig.now);
-	later();
-	pool_resize(&rig.pool, 10, 0, rig.now);
-	later();
-	pool_app_close(&rig.pool, 0, rig.now);
-	later();
-	pool_app_drained(&rig.pool, 0, rig.now);
-	later();
-	pool_stop(&rig.pool, TSPAN_SECONDS(9), TSPAN_SECONDS(1), rig.now);
-	later();
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
-	later();
+	LATER(LET(rig_add(&rig.o)));
+	LATER(pool_start_queued(&rig.pool, 0, rig.now));
+	LATER(pool_start_began(&rig.pool, 0, rig.now));
+	LATER(rig_spawned(0));
+	LATER(CHECK(pool_ready(&rig.pool, 0, rig.now)));
+	LATER(LET(rig_arrive()));
+	LATER(rig_hand_failed(0));
+	LATER(pool_abandoned(&rig.pool, 0, rig.now));
+	LATER(pool_spoke(&rig.pool, 0, rig.now));
+	LATER(CHECK(!pool_done(&rig.pool, 0, 0, rig.now)));
+	LATER(CHECK(!pool_lost(&rig.pool, 0, 0, rig.now)));
+	LATER(pool_unread(&rig.pool, 0, rig.now, rig.now));
+	LATER(pool_retire(&rig.pool, 0, rig.now));
+	LATER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now));
+	LATER(rig_died(0, END_SIGNAL));
+	LATER(rig_gone(0));
+	LATER(rig_spawn_failed(1, true));
+	LATER(rig_accept_resumed(0));
+	LATER(rig_change(0, &rig.o));
+	LATER(pool_app_restart(&rig.pool, 0, rig.now));
+	LATER(pool_resize(&rig.pool, 10, 0, rig.now));
+	LATER(pool_app_close(&rig.pool, 0, rig.now));
+	LATER(pool_app_drained(&rig.pool, 0, rig.now));
+	LATER(
+	    pool_stop(&rig.pool, TSPAN_SECONDS(9), TSPAN_SECONDS(1), rig.now));
+	LATER(pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now));
 }
 
 /* --- figures ------------------------------------------------------------ */

@@ -2,13 +2,6 @@
 
 #include "rig.h"
 
-/* An app with a young process, started and ready. */
-static void
-begin_young(struct app_options o)
-{
-	rig_running(o, 1);
-}
-
 /* --- what a dead process had -------------------------------------------- */
 
 static void
@@ -37,8 +30,7 @@ static void
 a_connection_that_a_dead_process_had_received_is_lost(void)
 {
 	rig.o.concurrency = 2;
-	begin_young(rig.o);
-	LET(rig_arrive_n(2));
+	rig_busy(rig.o, 1, 2);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(1);
 	rig_gone(0);
@@ -51,8 +43,7 @@ connections_taken_back_come_before_waiters_in_their_old_order(void)
 {
 	rig.o.concurrency = 3;
 	rig.o.max_processes = 1;
-	begin_young(rig.o);
-	LET(rig_arrive_n(5));
+	rig_busy(rig.o, 1, 5);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(2);
 	rig_retaken(0);
@@ -105,8 +96,7 @@ a_number_that_is_used_again_has_no_retries(void)
 static void
 messages_from_before_the_death_still_count(void)
 {
-	begin_young(rig_options());
-	LET(rig_arrive());
+	rig_busy(rig_options(), 1, 1);
 	rig_died(0, END_EXIT);
 	CHECK(rig_done_of(0, 0));
 	rig_gone(0);
@@ -117,7 +107,7 @@ messages_from_before_the_death_still_count(void)
 static void
 nothing_is_handed_to_a_dead_process(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	rig_arrive();
 	AFTER(rig_died(0, END_SIGNAL), "");
 	rig_gone(0);
@@ -127,7 +117,7 @@ static void
 a_number_of_a_dead_process_is_not_used_before_it_is_gone(void)
 {
 	rig.o.restart_delay = 0;
-	begin_young(rig.o);
+	rig_running(rig.o, 1);
 	AFTER(rig_died(0, END_SIGNAL), "spawn 1");
 	rig_gone(0);
 	AFTER(rig_exits(1, END_SIGNAL), "spawn 0");
@@ -151,7 +141,7 @@ restart_after_death(uint32_t process)
 static void
 after_a_young_death_the_next_start_waits_for_restart_delay(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	rig_at(500);
 	rig_exits(0, END_SIGNAL);
 	AFTER(rig_at(1499), "");
@@ -161,7 +151,7 @@ after_a_young_death_the_next_start_waits_for_restart_delay(void)
 static void
 the_delay_doubles_with_a_quarter_of_jitter_at_most(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	for (int i = 0; i < 5; i++) {
 		int64_t ms = restart_after_death(0);
 
@@ -177,7 +167,7 @@ the_delay_ends_at_restart_delay_max(void)
 	int64_t ms = 0;
 
 	rig.o.restart_delay_max = TSPAN_SECONDS(4);
-	begin_young(rig.o);
+	rig_running(rig.o, 1);
 	for (int i = 0; i < 6; i++) {
 		ms = restart_after_death(0);
 		(void)rig_did();
@@ -191,7 +181,7 @@ a_shorter_restart_delay_max_holds_for_the_present_delay(void)
 {
 	tstamp died;
 
-	begin_young(rig.o);
+	rig_running(rig.o, 1);
 	for (int i = 0; i < 6; i++) {
 		(void)restart_after_death(0);
 		(void)rig_did();
@@ -208,7 +198,7 @@ a_shorter_restart_delay_max_holds_for_the_present_delay(void)
 static void
 a_process_that_outlives_min_server_life_resets_the_delay(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	(void)restart_after_death(0);
 	(void)rig_did();
 	rig_ready(0);
@@ -235,7 +225,7 @@ an_older_process_does_not_reset_the_delay(void)
 static void
 an_old_death_is_replaced_at_once(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	rig_at(30000);
 	LET(rig_arrive());
 	AFTER(rig_exits(0, END_SIGNAL), "spawn 1");
@@ -245,7 +235,7 @@ an_old_death_is_replaced_at_once(void)
 static void
 an_end_that_we_asked_for_is_no_failure(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 	AFTER(rig_ready(1), "stop 0");
 	rig_exits(0, END_SIGNAL);
@@ -256,7 +246,7 @@ an_end_that_we_asked_for_is_no_failure(void)
 static void
 exit_0_without_a_session_is_a_failed_start(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	rig_at(100000);
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.spawn_failures);
@@ -266,7 +256,7 @@ exit_0_without_a_session_is_a_failed_start(void)
 static void
 a_process_that_retires_young_and_unused_has_a_late_successor(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	pool_retire(&rig.pool, 0, rig.now);
 	AFTER(rig_at(999), "stop 0");
 	AFTER(rig_at(1251), "spawn 1");
@@ -275,8 +265,7 @@ a_process_that_retires_young_and_unused_has_a_late_successor(void)
 static void
 exit_0_after_a_session_is_clean(void)
 {
-	begin_young(rig_options());
-	LET(rig_arrive());
+	rig_busy(rig_options(), 1, 1);
 	rig_done(0);
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
@@ -288,7 +277,7 @@ exit_0_after_a_session_is_clean(void)
 static void
 with_waiters_and_no_process_the_wait_is_restart_delay_at_most(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	for (int i = 0; i < 4; i++) {
 		(void)restart_after_death(0);
 		(void)rig_did();
@@ -346,8 +335,7 @@ waiters_and_newcomers_of_a_failed_app_are_refused(void)
 {
 	rig_add(&rig.o);
 	rig_arrive_n(2);
-	fail_starts(3);
-	CHECK_STR("refuse 0 failed, refuse 1 failed", rig_did());
+	AFTER(fail_starts(3), "refuse 0 failed, refuse 1 failed");
 	AFTER(rig_arrive(), "refuse 1 failed");
 }
 
@@ -357,8 +345,7 @@ accepting_paused_before_the_failure_is_resumed_and_refuses(void)
 	rig.o.max_queue = 0;
 	rig_add(&rig.o);
 	rig_accept_paused(0);
-	fail_starts(3);
-	CHECK_STR("resume 0", rig_did());
+	AFTER(fail_starts(3), "resume 0");
 	AFTER(rig_arrive(), "refuse 0 failed");
 }
 
@@ -379,8 +366,7 @@ a_failed_app_tries_one_start_each_restart_delay_max(void)
 {
 	tstamp at;
 
-	begin_failed();
-	(void)rig_did();
+	LET(begin_failed());
 	for (int i = 0; i < 3; i++) {
 		at = rig.now;
 		CHECK_EQ(at + TSPAN_SECONDS(60), pool_deadline(&rig.pool));
@@ -426,14 +412,11 @@ after_failure(int64_t ms)
 static void
 a_connection_to_a_failed_app_brings_a_start_soon(void)
 {
-	begin_failed();
-	(void)rig_did();
+	LET(begin_failed());
 	after_failure(100);
 	AFTER(rig_arrive(), "refuse 0 failed");
-	after_failure(999);
-	CHECK_STR("", rig_did());
-	after_failure(1000);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(after_failure(999), "");
+	AFTER(after_failure(1000), "spawn 0");
 }
 
 static void
@@ -443,19 +426,15 @@ a_failed_app_starts_once_for_its_connections(void)
 	after_failure(5000);
 	rig_arrive_n(2);
 	CHECK_EQ(1, rig_app(0)->in_state[PROCESS_STARTING]);
-	fail_starts(1);
-	(void)rig_did();
-	after_failure(59999);
-	CHECK_STR("", rig_did());
-	after_failure(60000);
-	CHECK_STR("spawn 0", rig_did());
+	LET(fail_starts(1));
+	AFTER(after_failure(59999), "");
+	AFTER(after_failure(60000), "spawn 0");
 }
 
 static void
 a_failed_app_recovers_when_a_process_is_ready(void)
 {
-	begin_failed();
-	(void)rig_did();
+	LET(begin_failed());
 	LET(rig_at(100000));
 	rig_ready(0);
 	CHECK(!app_has_failed(rig_app(0)));
@@ -478,8 +457,7 @@ failures_do_not_fail_an_app_that_has_a_ready_process(void)
 static void
 once_a_session_has_ended_well_failures_are_counted_anew(void)
 {
-	begin_failed();
-	(void)rig_did();
+	LET(begin_failed());
 	LET(rig_at(100000));
 	rig_ready(0);
 	LET(rig_arrive());
@@ -490,8 +468,7 @@ once_a_session_has_ended_well_failures_are_counted_anew(void)
 static void
 restart_clears_failed(void)
 {
-	begin_failed();
-	(void)rig_did();
+	LET(begin_failed());
 	pool_app_restart(&rig.pool, 0, rig.now);
 	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_STR("spawn 0", rig_did());
@@ -614,7 +591,7 @@ a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
 static void
 the_successor_of_a_process_killed_young_waits_for_restart_delay(void)
 {
-	begin_young(rig_options());
+	rig_running(rig_options(), 1);
 	AFTER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now), "kill 0");
 	AFTER(rig_at(999), "");
 	rig_exits(0, END_SIGNAL);

@@ -22,8 +22,7 @@ a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
 	rig.tells = true;
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
-	hold(END_DRAINED);
-	CHECK_STR("stop 0, stop 1", rig_did());
+	AFTER(hold(END_DRAINED), "stop 0, stop 1");
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	CHECK_STR("draining", app_state_name(rig_app(0)));
 	AFTER(rig_exits(0, END_EXIT), "");
@@ -40,8 +39,7 @@ a_draining_app_serves_sessions_and_waiters_first(void)
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
 	AFTER(rig_arrive_n(2), "hand 0>0");
-	hold(END_DRAINED);
-	CHECK_STR("", rig_did());
+	AFTER(hold(END_DRAINED), "");
 	AFTER(rig_done(0), "hand 1>0, stop 0");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 	rig_done(0);
@@ -65,8 +63,7 @@ static void
 a_connection_that_comes_back_to_a_held_app_is_served(void)
 {
 	rig_busy(rig_options(), 1, 1);
-	hold(END_DRAINED);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(hold(END_DRAINED), "stop 0");
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	CHECK_STR("draining", app_state_name(rig_app(0)));
@@ -95,12 +92,10 @@ a_resumed_app_begins_anew(void)
 	rig.tells = true;
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
-	hold(END_DRAINED);
-	(void)rig_did();
+	LET(hold(END_DRAINED));
 	rig_exits(0, END_EXIT);
 	LET(rig_exits(1, END_EXIT));
-	resume();
-	CHECK_STR("spawn 1, spawn 0", rig_did());
+	AFTER(resume(), "spawn 1, spawn 0");
 	CHECK_STR("starting", app_state_name(rig_app(0)));
 	CHECK(pool_may_accept(&rig.pool, 0));
 	rig_ready(0);
@@ -130,8 +125,7 @@ a_failed_app_that_was_held_is_tried_again(void)
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stopped", app_state_name(rig_app(0)));
 	CHECK_STR("", rig_did());
-	resume();
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(resume(), "spawn 0");
 	CHECK(!app_has_failed(rig_app(0)));
 }
 
@@ -139,8 +133,7 @@ static void
 a_stopping_app_serves_its_backlog_first(void)
 {
 	rig_running(rig_options(), 1);
-	hold(END_STOPPED);
-	CHECK_STR("", rig_did());
+	AFTER(hold(END_STOPPED), "");
 	CHECK_STR("stopping", app_state_name(rig_app(0)));
 	AFTER(rig_arrive(), "hand 0>0");
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
@@ -151,8 +144,7 @@ static void
 a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
 {
 	rig_running(rig_options(), 1);
-	hold(END_DRAINED);
-	(void)rig_did();
+	LET(hold(END_DRAINED));
 	rig_exits(0, END_EXIT);
 	hold(END_STOPPED);
 	AFTER(rig_arrive(), "spawn 0");
@@ -164,8 +156,7 @@ static void
 a_held_app_ends_with_all_others(void)
 {
 	rig_running(rig_options(), 1);
-	hold(END_DRAINED);
-	(void)rig_did();
+	LET(hold(END_DRAINED));
 	rig_exits(0, END_EXIT);
 	pool_stop(&rig.pool, TSPAN_SECONDS(30), TSPAN_SECONDS(5), rig.now);
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");

@@ -26,8 +26,7 @@ no_connection_is_handed_out_without_a_lock(void)
 {
 	begin_limited(1, false);
 	AFTER(rig_arrive(), "lock 0");
-	granted(7);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(granted(7), "hand 0>0");
 }
 
 static void
@@ -49,10 +48,8 @@ a_lock_serves_the_oldest_waiter(void)
 {
 	begin_limited(2, false);
 	LET(rig_arrive_n(3));
-	granted(1);
-	CHECK_STR("hand 0>0", rig_did());
-	granted(2);
-	CHECK_STR("hand 1>1", rig_did());
+	AFTER(granted(1), "hand 0>0");
+	AFTER(granted(2), "hand 1>1");
 }
 
 static void
@@ -60,8 +57,7 @@ done_gives_the_lock_back_and_asks_for_the_next(void)
 {
 	begin_limited(1, false);
 	LET(rig_arrive_n(2));
-	granted(5);
-	(void)rig_did();
+	LET(granted(5));
 	AFTER(rig_done(0), "unlock 5, lock 0");
 }
 
@@ -71,8 +67,7 @@ a_lock_without_a_waiter_goes_back_at_once(void)
 	begin_limited(1, false);
 	LET(rig_arrive());
 	pool_abandoned(&rig.pool, 0, rig.now);
-	granted(3);
-	CHECK_STR("unlock 3", rig_did());
+	AFTER(granted(3), "unlock 3");
 }
 
 static void
@@ -80,8 +75,7 @@ death_gives_the_lock_back(void)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
-	granted(9);
-	(void)rig_did();
+	LET(granted(9));
 	LET(rig_died(0, END_SIGNAL));
 	rig_gone(0);
 	CHECK(strstr(rig_did(), "unlock 9") != NULL);
@@ -93,8 +87,7 @@ a_connection_taken_back_keeps_its_lock(void)
 {
 	begin_limited(2, false);
 	LET(rig_arrive());
-	granted(4);
-	(void)rig_did();
+	LET(granted(4));
 	LET(rig_died(0, END_SIGNAL));
 	AFTER(rig_retaken(0), "hand 0>1");
 	AFTER(rig_done(1), "unlock 4");
@@ -114,8 +107,7 @@ waiting_for_a_process_makes_the_app_grow(void)
 {
 	rig.o.limited = true;
 	rig_busy(rig.o, 1, 3);
-	granted(1);
-	CHECK_STR("hand 0>0", rig_did());
+	AFTER(granted(1), "hand 0>0");
 	AFTER(rig_at(150), "spawn 1");
 }
 
@@ -181,8 +173,7 @@ a_removed_limit_lets_all_waiters_in(void)
 {
 	begin_limited(1, false);
 	LET(rig_arrive_n(2));
-	granted(6);
-	(void)rig_did();
+	LET(granted(6));
 	rig.o.max_processes = 1;
 	rig_change(0, &rig.o);
 	AFTER(rig_done(0), "unlock 6, hand 1>0");
@@ -218,13 +209,11 @@ a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
 	LET(rig_arrive_n(2));
 	rig_exits(0, END_SIGNAL);
 	LET(rig_exits(1, END_SIGNAL));
-	granted(4);
-	CHECK_STR("", rig_did());
+	AFTER(granted(4), "");
 	AFTER(pool_limit_moved(&rig.pool, 0, rig.now), "unlock 4");
 	AFTER(rig_at(2000), "spawn 1");
 	AFTER(rig_ready(1), "");
-	granted(5);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(granted(5), "hand 0>1");
 }
 
 static void
@@ -232,8 +221,7 @@ a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
-	granted(4);
-	(void)rig_did();
+	LET(granted(4));
 	AFTER(pool_limit_moved(&rig.pool, 0, rig.now), "");
 	AFTER(rig_done(0), "unlock 4");
 }
@@ -243,13 +231,11 @@ a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
 {
 	begin_limited(2, false);
 	LET(rig_arrive());
-	granted(4);
-	(void)rig_did();
+	LET(granted(4));
 	pool_limit_moved(&rig.pool, 0, rig.now);
 	rig_died(0, END_SIGNAL);
 	AFTER(rig_retaken(0), "unlock 4, lock 0");
-	granted(5);
-	CHECK_STR("hand 0>1", rig_did());
+	AFTER(granted(5), "hand 0>1");
 }
 
 /* A process that is stopped would be started again at once. */

@@ -45,11 +45,9 @@ begin_listening(struct app_options o, uint32_t n)
 static void
 the_first_connection_starts_a_process_at_once(void)
 {
-	struct app_options o = listen_options(0);
-
-	AFTER(rig_add(&o), "");
-	backlog(1);
-	CHECK_STR("spawn 0", rig_did());
+	rig.o = listen_options(0);
+	AFTER(rig_add(&rig.o), "");
+	AFTER(backlog(1), "spawn 0");
 }
 
 static void
@@ -92,18 +90,16 @@ a_backlog_that_goes_starts_nothing(void)
 static void
 a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
 {
-	struct app_options o = listen_options(1);
-
-	o.start_limit = 1;
-	LET(rig_add(&o));
+	rig.o = listen_options(1);
+	rig.o.start_limit = 1;
+	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, false);
 	backlog(1);
 	NOT_BEFORE(1000, "spawn 0");
 	rig_spawn_failed(0, false);
 	backlog(1);
 	AFTER(rig_at(60000), "");
-	backlog(2);
-	CHECK_STR("spawn 0", rig_did());
+	AFTER(backlog(2), "spawn 0");
 }
 
 static void
@@ -127,10 +123,9 @@ more_than_one_processor_counts_as_one(void)
 static void
 a_process_that_is_not_in_use_stops_after_max_idle_time(void)
 {
-	struct app_options o = listen_options(0);
-
-	o.max_idle_time = TSPAN_SECONDS(60);
-	begin_listening(o, 1);
+	rig.o = listen_options(0);
+	rig.o.max_idle_time = TSPAN_SECONDS(60);
+	begin_listening(rig.o, 1);
 	rig_at(50000);
 	worked(0, 0, true);
 	NOT_BEFORE(110000, "stop 0");
@@ -139,10 +134,9 @@ a_process_that_is_not_in_use_stops_after_max_idle_time(void)
 static void
 low_load_stops_processes_of_a_listening_app(void)
 {
-	struct app_options o = listen_options(1);
-
-	o.multi_threshold = 50;
-	begin_listening(o, 2);
+	rig.o = listen_options(1);
+	rig.o.multi_threshold = 50;
+	begin_listening(rig.o, 2);
 	worked(0, 0.1, true);
 	worked(1, 0.1, true);
 	AFTER(rig_at(60000), "stop 0");
@@ -172,11 +166,10 @@ settling_options(uint32_t min)
 static void
 a_process_is_ready_when_it_has_lived_for_ready_after(void)
 {
-	struct app_options o = settling_options(1);
-
+	rig.o = settling_options(1);
 	rig.tells = true;
-	o.start_timeout = TSPAN_MSECONDS(500);
-	LET(rig_add(&o));
+	rig.o.start_timeout = TSPAN_MSECONDS(500);
+	LET(rig_add(&rig.o));
 	rig_at(100);
 	rig_spawned(0);
 	AFTER(rig_at(1099), "");
@@ -188,9 +181,8 @@ a_process_is_ready_when_it_has_lived_for_ready_after(void)
 static void
 a_death_before_ready_after_is_a_failed_start(void)
 {
-	struct app_options o = settling_options(1);
-
-	LET(rig_add(&o));
+	rig.o = settling_options(1);
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_at(999);
 	rig_exits(0, END_EXIT);
@@ -205,9 +197,8 @@ a_death_before_ready_after_is_a_failed_start(void)
 static void
 an_old_process_stays_until_the_new_one_is_ready(void)
 {
-	struct app_options o = settling_options(1);
-
-	begin_listening(o, 1);
+	rig.o = settling_options(1);
+	begin_listening(rig.o, 1);
 	rig_at(1000);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 	rig_spawned(1);
@@ -232,9 +223,8 @@ a_generation_that_does_not_live_ends_no_old_process(void)
 static void
 a_process_told_to_stop_before_it_is_ready_stops(void)
 {
-	struct app_options o = settling_options(1);
-
-	LET(rig_add(&o));
+	rig.o = settling_options(1);
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 0, spawn 1");
 	rig_at(1000);
@@ -244,11 +234,10 @@ a_process_told_to_stop_before_it_is_ready_stops(void)
 static void
 a_job_that_is_done_before_ready_after_was_ready(void)
 {
-	struct app_options o = settling_options(1);
-
-	o.listens = false;
+	rig.o = settling_options(1);
+	rig.o.listens = false;
 	rig.tells = true;
-	LET(rig_add(&o));
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_at(100);
 	AFTER(rig_exits(0, END_EXIT), "tell 0 ready");
@@ -258,14 +247,13 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 static void
 a_changed_ready_after_holds_for_starting_processes(void)
 {
-	struct app_options o = settling_options(1);
-
-	o.ready_after = TSPAN_SECONDS(86400);
-	LET(rig_add(&o));
+	rig.o = settling_options(1);
+	rig.o.ready_after = TSPAN_SECONDS(86400);
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_at(500);
-	o.ready_after = TSPAN_SECONDS(1);
-	rig_change(0, &o);
+	rig.o.ready_after = TSPAN_SECONDS(1);
+	rig_change(0, &rig.o);
 	rig_at(1000);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
@@ -273,10 +261,9 @@ a_changed_ready_after_holds_for_starting_processes(void)
 static void
 a_job_that_is_done_is_no_failure_of_its_generation(void)
 {
-	struct app_options o = settling_options(1);
-
-	o.listens = false;
-	begin_listening(o, 1);
+	rig.o = settling_options(1);
+	rig.o.listens = false;
+	begin_listening(rig.o, 1);
 	rig_at(1000);
 	LET(pool_app_restart(&rig.pool, 0, rig.now));
 	rig_spawned(1);
@@ -288,10 +275,9 @@ a_job_that_is_done_is_no_failure_of_its_generation(void)
 static void
 a_job_that_fails_later_is_not_ready(void)
 {
-	struct app_options o = settling_options(1);
-
-	o.listens = false;
-	LET(rig_add(&o));
+	rig.o = settling_options(1);
+	rig.o.listens = false;
+	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_exits(0, END_EXIT);
 	CHECK(app_is_ready(rig_app(0)));

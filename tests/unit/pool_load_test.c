@@ -37,16 +37,14 @@ static void
 a_process_that_is_nearly_always_busy_brings_another(void)
 {
 	rig_running(load_options(), 1);
-	work_for(9, 1, 0);
-	CHECK_STR("spawn 1", rig_did());
+	AFTER(work_for(9, 1, 0), "spawn 1");
 }
 
 static void
 a_process_just_under_the_threshold_brings_none(void)
 {
 	rig_running(load_options(), 1);
-	work_for(8, 8, 0);
-	CHECK_STR("", rig_did());
+	AFTER(work_for(8, 8, 0), "");
 }
 
 static void
@@ -67,10 +65,9 @@ load_starts_nothing_while_a_start_is_under_way(void)
 static void
 load_starts_nothing_beyond_max_processes(void)
 {
-	struct app_options o = load_options();
-
-	o.max_processes = 1;
-	rig_running(o, 1);
+	rig.o = load_options();
+	rig.o.max_processes = 1;
+	rig_running(rig.o, 1);
 	rig_arrive();
 	AFTER(rig_at(60000), "hand 0>0");
 }
@@ -93,10 +90,9 @@ load_takes_no_place_that_others_wait_for(void)
 static void
 sessions_count_by_their_part_of_concurrency(void)
 {
-	struct app_options o = load_options();
-
-	o.concurrency = 4;
-	rig_busy(o, 1, 2);
+	rig.o = load_options();
+	rig.o.concurrency = 4;
+	rig_busy(rig.o, 1, 2);
 	rig_at(10000);
 	CHECK_NEAR(50, app_load(rig_app(0), rig.now));
 	CHECK_NEAR(0.5, app_work(rig_app(0), rig.now));
@@ -105,11 +101,10 @@ sessions_count_by_their_part_of_concurrency(void)
 static void
 prefetched_connections_make_no_process_busier(void)
 {
-	struct app_options o = load_options();
-
-	o.prefetch = 3;
-	o.max_processes = 1;
-	rig_busy(o, 1, 4);
+	rig.o = load_options();
+	rig.o.prefetch = 3;
+	rig.o.max_processes = 1;
+	rig_busy(rig.o, 1, 4);
 	rig_at(10000);
 	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
 }
@@ -117,10 +112,9 @@ prefetched_connections_make_no_process_busier(void)
 static void
 an_app_without_processes_has_no_load(void)
 {
-	struct app_options o = load_options();
-
-	o.min_processes = 0;
-	rig_add(&o);
+	rig.o = load_options();
+	rig.o.min_processes = 0;
+	rig_add(&rig.o);
 	rig_at(10000);
 	CHECK_NEAR(0, app_load(rig_app(0), rig.now));
 }
@@ -140,18 +134,16 @@ spare_options(uint32_t idle)
 static void
 an_app_begins_with_its_spare_processes(void)
 {
-	struct app_options o = spare_options(3);
-
-	AFTER(rig_add(&o), "spawn 0, spawn 1, spawn 2");
+	rig.o = spare_options(3);
+	AFTER(rig_add(&rig.o), "spawn 0, spawn 1, spawn 2");
 }
 
 static void
 min_idle_does_not_add_to_min_processes_at_the_start(void)
 {
-	struct app_options o = spare_options(2);
-
-	o.min_processes = 3;
-	AFTER(rig_add(&o), "spawn 0, spawn 1, spawn 2");
+	rig.o = spare_options(2);
+	rig.o.min_processes = 3;
+	AFTER(rig_add(&rig.o), "spawn 0, spawn 1, spawn 2");
 }
 
 /* Makes both processes of min_idle = 2 busy. */
@@ -188,10 +180,9 @@ a_short_rush_brings_no_spare_process(void)
 static void
 without_a_start_delay_all_spare_processes_come_at_once(void)
 {
-	struct app_options o = spare_options(3);
-
-	o.start_delay = 0;
-	LET(rig_add(&o));
+	rig.o = spare_options(3);
+	rig.o.start_delay = 0;
+	LET(rig_add(&rig.o));
 	for (uint32_t i = 0; i < 3; i++)
 		rig_ready(i);
 	rig_arrive_n(3);
@@ -220,11 +211,10 @@ a_spare_process_comes_when_a_place_is_free_again(void)
 static void
 idleness_leaves_min_idle(void)
 {
-	struct app_options o = spare_options(2);
-
-	o.min_processes = 0;
-	o.max_idle_time = TSPAN_SECONDS(5);
-	rig_running(o, 4);
+	rig.o = spare_options(2);
+	rig.o.min_processes = 0;
+	rig.o.max_idle_time = TSPAN_SECONDS(5);
+	rig_running(rig.o, 4);
 	AFTER(rig_at(60000), "stop 3, stop 2");
 }
 
@@ -259,20 +249,18 @@ victims_stop_at_the_pace_of_stop_delay(void)
 static void
 load_leaves_min_processes(void)
 {
-	struct app_options o = load_options();
-
-	o.min_processes = 3;
-	rig_running(o, 5);
+	rig.o = load_options();
+	rig.o.min_processes = 3;
+	rig_running(rig.o, 5);
 	AFTER(rig_at(600000), "stop 4, stop 3");
 }
 
 static void
 load_leaves_min_idle(void)
 {
-	struct app_options o = load_options();
-
-	o.min_idle = 3;
-	rig_running(o, 5);
+	rig.o = load_options();
+	rig.o.min_idle = 3;
+	rig_running(rig.o, 5);
 	AFTER(rig_at(600000), "stop 4, stop 3");
 }
 
@@ -288,31 +276,28 @@ no_process_is_marked_if_the_rest_would_be_busy(void)
 static void
 as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 {
-	struct app_options o = load_options();
-
-	o.multi_threshold = 40;
-	rig_busy(o, 4, 1);
+	rig.o = load_options();
+	rig.o.multi_threshold = 40;
+	rig_busy(rig.o, 4, 1);
 	AFTER(rig_at(600000), "stop 3");
 }
 
 static void
 the_last_process_stays_with_a_single_threshold_of_0(void)
 {
-	struct app_options o = load_options();
-
-	o.min_processes = 0;
-	rig_running(o, 2);
+	rig.o = load_options();
+	rig.o.min_processes = 0;
+	rig_running(rig.o, 2);
 	AFTER(rig_at(600000), "stop 1");
 }
 
 static void
 the_last_process_stops_under_the_single_threshold(void)
 {
-	struct app_options o = load_options();
-
-	o.min_processes = 0;
-	o.single_threshold = 1;
-	rig_running(o, 1);
+	rig.o = load_options();
+	rig.o.min_processes = 0;
+	rig.o.single_threshold = 1;
+	rig_running(rig.o, 1);
 	AFTER(rig_at(60000), "stop 0");
 }
 
@@ -336,10 +321,9 @@ the_least_recently_used_is_the_victim(void)
 static void
 a_busy_process_is_no_victim(void)
 {
-	struct app_options o = load_options();
-
-	o.multi_threshold = 90;
-	rig_busy(o, 3, 2);
+	rig.o = load_options();
+	rig.o.multi_threshold = 90;
+	rig_busy(rig.o, 3, 2);
 	rig_at(50000);
 	(void)rig_done(0);
 	(void)rig_done(1);
@@ -350,11 +334,10 @@ a_busy_process_is_no_victim(void)
 static void
 with_concurrency_a_process_with_few_sessions_may_retire(void)
 {
-	struct app_options o = load_options();
-
-	o.concurrency = 4;
-	o.multi_threshold = 60;
-	rig_running(o, 2);
+	rig.o = load_options();
+	rig.o.concurrency = 4;
+	rig.o.multi_threshold = 60;
+	rig_running(rig.o, 2);
 	AFTER(rig_arrive_n(2), "hand 0>0, hand 1>1");
 	AFTER(rig_at(60000), "stop 0");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
@@ -399,16 +382,15 @@ an_idle_app_at_its_minimum_has_no_deadline(void)
 static void
 a_shorter_kill_interval_holds_for_marked_processes(void)
 {
-	struct app_options o = load_options();
-
-	o.min_processes = 1;
-	o.multi_threshold = 50;
-	o.kill_interval = TSPAN_SECONDS(86400);
-	rig_running(o, 2);
+	rig.o = load_options();
+	rig.o.min_processes = 1;
+	rig.o.multi_threshold = 50;
+	rig.o.kill_interval = TSPAN_SECONDS(86400);
+	rig_running(rig.o, 2);
 	rig_at(30000);
 	CHECK_EQ(1, rig_app(0)->shrinking.marked);
-	o.kill_interval = TSPAN_SECONDS(60);
-	rig_change(0, &o);
+	rig.o.kill_interval = TSPAN_SECONDS(60);
+	rig_change(0, &rig.o);
 	NOT_BEFORE(90000, "stop 1");
 }
 

@@ -144,8 +144,7 @@ static void
 a_parked_connection_starts_the_first_process(void)
 {
 	rig.o.min_processes = 0;
-	begin(rig.o, 1);
-	(void)rig_did();
+	LET(begin(rig.o, 1));
 	LET(rig_exits(0, END_EXIT));
 	(void)unpark();
 	CHECK_STR("spawn 0", rig_did());

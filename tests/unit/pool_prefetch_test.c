@@ -49,10 +49,9 @@ a_waiter_is_prefetched_when_a_session_ends(void)
 static void
 prefetched_connections_are_demand_when_all_are_busy(void)
 {
-	struct app_options o = prefetch_options(4);
-
-	o.start_delay = TSPAN_MSECONDS(100);
-	rig_running(o, 1);
+	rig.o = prefetch_options(4);
+	rig.o.start_delay = TSPAN_MSECONDS(100);
+	rig_running(rig.o, 1);
 	rig_arrive_n(3);
 	AFTER(rig_at(99), "hand 0>0, hand 1>0, hand 2>0");
 	AFTER(rig_at(100), "spawn 1");
@@ -77,10 +76,9 @@ time_in_the_socket_is_waiting_and_no_session(void)
 static void
 max_requests_bounds_prefetch(void)
 {
-	struct app_options o = prefetch_options(5);
-
-	o.max_requests = 3;
-	rig_running(o, 1);
+	rig.o = prefetch_options(5);
+	rig.o.max_requests = 3;
+	rig_running(rig.o, 1);
 	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>0, hand 2>0, spawn 1");
 }
 
@@ -170,11 +168,10 @@ by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
 static void
 by_itself_nothing_is_accepted_only_to_be_handed_ahead(void)
 {
-	struct app_options o = auto_options();
-
-	o.max_queue = 0;
+	rig.o = auto_options();
+	rig.o.max_queue = 0;
 	begin_with_sessions(1, 100);
-	rig_change(0, &o);
+	rig_change(0, &rig.o);
 	LET(rig_arrive());
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
@@ -293,10 +290,9 @@ each_free_place_takes_one_connection_back(void)
 static void
 a_new_process_takes_back_what_was_prefetched_longest(void)
 {
-	struct app_options o = prefetch_options(2);
-
-	o.start_delay = TSPAN_MSECONDS(100);
-	rig_running(o, 1);
+	rig.o = prefetch_options(2);
+	rig.o.start_delay = TSPAN_MSECONDS(100);
+	rig_running(rig.o, 1);
 	rig_arrive_n(3);
 	LET(rig_at(100));
 	rig.unread = 1;
@@ -328,12 +324,11 @@ a_take_is_asked_for_once(void)
 static void
 more_concurrency_makes_prefetched_connections_sessions(void)
 {
-	struct app_options o = prefetch_options(1);
-
+	rig.o = prefetch_options(1);
 	begin_ahead();
 	CHECK_EQ(1, rig_app(0)->prefetched.count);
-	o.concurrency = 2;
-	rig_change(0, &o);
+	rig.o.concurrency = 2;
+	rig_change(0, &rig.o);
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 }
 
@@ -391,20 +386,18 @@ full_private_queues_leave_the_rest_in_the_backlog(void)
 static void
 full_private_queues_refuse_where_on_full_says_so(void)
 {
-	struct app_options o = private_options(1);
-
-	o.close_when_full = true;
-	rig_running(o, 1);
+	rig.o = private_options(1);
+	rig.o.close_when_full = true;
+	rig_running(rig.o, 1);
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0, refuse 2 full");
 }
 
 static void
 before_the_first_process_is_ready_connections_wait_in_common(void)
 {
-	struct app_options o = private_options(1);
-
-	o.close_when_full = true;
-	rig_add(&o);
+	rig.o = private_options(1);
+	rig.o.close_when_full = true;
+	rig_add(&rig.o);
 	AFTER(rig_arrive_n(2), "spawn 0");
 	AFTER(rig_ready(0), "hand 0>0, hand 1>0");
 }
@@ -412,10 +405,9 @@ before_the_first_process_is_ready_connections_wait_in_common(void)
 static void
 full_private_queues_make_the_app_grow(void)
 {
-	struct app_options o = private_options(3);
-
-	o.start_delay = TSPAN_MSECONDS(100);
-	rig_running(o, 1);
+	rig.o = private_options(3);
+	rig.o.start_delay = TSPAN_MSECONDS(100);
+	rig_running(rig.o, 1);
 	rig_arrive_n(2);
 	AFTER(rig_at(100), "hand 0>0, hand 1>0, spawn 1");
 }

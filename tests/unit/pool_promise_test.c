@@ -254,8 +254,7 @@ a_wait_for_a_lock_is_none_for_a_process(void)
 		finish(0);
 		LET(pool_lock_granted(&rig.pool, 0, 0, rig.now));
 		rig_at(elapsed() + 50);
-		finish(0);
-		(void)rig_did();
+		LET(finish(0));
 	}
 	CHECK_EQ(1, ready(0));
 	CHECK_EQ(1, promise_least(&rig_app(0)->promise));
@@ -564,15 +563,13 @@ busy_apps_share_places_by_their_needs(void)
 	/* 7 of 4 against 5 of 4. */
 	CHECK_STR("stop 0", rig_did());
 	sharing(8, 12, 12);
-	crowd(8);
-	CHECK_STR("stop 0", rig_did());
+	AFTER(crowd(8), "stop 0");
 	sharing(7, 4, 4);
 	crowd(7);
 	/* 6 of 4 against 6 of 4. */
 	CHECK_STR("stop 0", rig_did());
 	sharing(6, 4, 4);
-	crowd(6);
-	CHECK_STR("hand 12>0", rig_did());
+	AFTER(crowd(6), "hand 12>0");
 	sharing(6, 4, 8);
 	crowd(6);
 	/* 5 of 4 against 7 of 8. */

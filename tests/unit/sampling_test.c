@@ -49,7 +49,6 @@ an_app_without_max_memory_is_not_sampled(void)
 	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(-1, sup.workers[0]->memory_fd);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
-	fixture_end();
 }
 
 static void
@@ -63,7 +62,6 @@ samples_of_a_process_take_one_descriptor(void)
 		sampling_memory(sup.workers[0], ++fixture.now);
 	CHECK_EQ(before + 1, descriptors());
 	CHECK_EQ(fixture.now, sup.workers[0]->memory_at);
-	fixture_end();
 }
 
 static void
@@ -78,7 +76,6 @@ each_process_is_sampled_once_in_update_interval(void)
 	turn();
 	CHECK_EQ(3, sampled(fixture.now));
 	CHECK_EQ(start + TSPAN_SECONDS(20), sup.sampling.timer.at);
-	fixture_end();
 }
 
 static void
@@ -90,7 +87,6 @@ a_process_sampled_a_moment_ago_is_left_out(void)
 	fixture.now = sup.sampling.timer.at;
 	turn();
 	CHECK_EQ(2, sampled(fixture.now));
-	fixture_end();
 }
 
 static void
@@ -109,7 +105,6 @@ many_processes_are_sampled_in_several_turns(void)
 	}
 	CHECK_EQ(200, sampled(fixture.now));
 	CHECK_EQ(4, turns);
-	fixture_end();
 }
 
 static void
@@ -119,7 +114,6 @@ a_process_not_started_yet_is_left_out(void)
 	sup.workers[0]->pid = 0;
 	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
-	fixture_end();
 }
 
 static void
@@ -135,7 +129,6 @@ a_dead_process_is_left_out(void)
 	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
 	sup.workers[0]->pid = 0;
-	fixture_end();
 }
 
 static void
@@ -151,7 +144,6 @@ a_reload_may_set_max_memory(void)
 	turn();
 	CHECK_EQ(0, sampled(fixture.now));
 	CHECK_EQ(TSTAMP_NEVER, sup.sampling.timer.at);
-	fixture_end();
 }
 
 static void
@@ -162,13 +154,13 @@ between_rounds_there_is_a_pause(void)
 	fixture.now = sup.sampling.timer.at;
 	turn();
 	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.sampling.timer.at);
-	fixture_end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.end = fixture_end;
 	RUN(an_app_without_max_memory_is_not_sampled);
 	RUN(samples_of_a_process_take_one_descriptor);
 	RUN(each_process_is_sampled_once_in_update_interval);
