@@ -64,7 +64,7 @@ collect(void *arg, const char *piece, size_t len)
 }
 
 static const char *
-formatted_bytes(int head, bool json, const char *app, const char *s, size_t len)
+formatted(int head, bool json, const char *app, const char *s)
 {
 	const struct logline line = {
 		/* 2026-11-21T08:50:01.123Z */
@@ -73,7 +73,7 @@ formatted_bytes(int head, bool json, const char *app, const char *s, size_t len)
 		.app = app,
 		.id = app == NULL ? NULL : "ab12cd",
 		.text = s,
-		.len = len,
+		.len = strlen(s),
 	};
 	const struct log_style style = {
 		.head = head, .json = json, .facility = LOG_LOCAL3
@@ -84,24 +84,32 @@ formatted_bytes(int head, bool json, const char *app, const char *s, size_t len)
 	return text;
 }
 
-static const char *
-formatted(int head, bool json, const char *app, const char *s)
-{
-	return formatted_bytes(head, json, app, s, strlen(s));
-}
-
 static void
-a_line_begins_with_time_and_level(void)
+a_line_begins_with_time_and_level_and_names_its_worker(void)
 {
-	CHECK_STR("2026-11-21T08:50:01.123Z info web: worker 4711 killed",
-	    formatted(LOG_HEAD_TIME, false, NULL, "web: worker 4711 killed"));
-}
+#define TIME "2026-11-21T08:50:01.123Z"
+	static const struct {
+		const char *app;
+		bool json;
+		const char *text;
+		const char *wanted;
+	} lines[] = {
+		{ NULL, false, "web: worker 4711 killed",
+		    TIME " info web: worker 4711 killed" },
+		{ "web", false, "hello", TIME " info web/ab12cd: hello" },
+		{ NULL, true, "hello",
+		    "{\"time\":\"" TIME "\",\"level\":\"info\","
+		    "\"text\":\"hello\"}" },
+		{ "web", true, "hello",
+		    "{\"time\":\"" TIME "\",\"level\":\"info\","
+		    "\"app\":\"web\",\"id\":\"ab12cd\","
+		    "\"text\":\"hello\"}" },
+	};
 
-static void
-a_workers_line_follows_app_and_id(void)
-{
-	CHECK_STR("2026-11-21T08:50:01.123Z info web/ab12cd: hello",
-	    formatted(LOG_HEAD_TIME, false, "web", "hello"));
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		CHECK_STR(lines[i].wanted,
+		    formatted(LOG_HEAD_TIME, lines[i].json, lines[i].app,
+			lines[i].text));
 }
 
 static void
@@ -126,22 +134,6 @@ controls_and_broken_utf8_are_escaped(void)
 }
 
 static void
-json_is_one_object_with_time_and_level(void)
-{
-	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
-		  "\"text\":\"hello\"}",
-	    formatted(LOG_HEAD_TIME, true, NULL, "hello"));
-}
-
-static void
-json_names_app_and_id_of_a_worker(void)
-{
-	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
-		  "\"app\":\"web\",\"id\":\"ab12cd\",\"text\":\"hello\"}",
-	    formatted(LOG_HEAD_TIME, true, "web", "hello"));
-}
-
-static void
 json_escapes_quotes_and_controls(void)
 {
 	const char *line = formatted(LOG_HEAD_TIME, true, NULL,
@@ -155,18 +147,17 @@ json_escapes_quotes_and_controls(void)
 static void
 utf8_is_what_rfc_3629_says(void)
 {
+	static const char *const wrong[] = { "\xc2", "\x80", "\xc1\xbf",
+		"\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+		"\xf4\x90\x80\x80", "\xf5\x80\x80\x80" };
+
 	CHECK_EQ(1, text_char_length("a", 1));
 	CHECK_EQ(2, text_char_length("\xc2\x80", 2));
 	CHECK_EQ(3, text_char_length("\xef\xbf\xbf", 3));
 	CHECK_EQ(4, text_char_length("\xf4\x8f\xbf\xbf", 4));
 	CHECK_EQ(0, text_char_length("\xc2\x80", 1));
-	CHECK_EQ(0, text_char_length("\x80", 1));
-	CHECK_EQ(0, text_char_length("\xc1\xbf", 2));
-	CHECK_EQ(0, text_char_length("\xe0\x9f\xbf", 3));
-	CHECK_EQ(0, text_char_length("\xed\xa0\x80", 3));
-	CHECK_EQ(0, text_char_length("\xf0\x8f\xbf\xbf", 4));
-	CHECK_EQ(0, text_char_length("\xf4\x90\x80\x80", 4));
-	CHECK_EQ(0, text_char_length("\xf5\x80\x80\x80", 4));
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		CHECK_EQ(0, text_char_length(wrong[i], strlen(wrong[i])));
 }
 
 /* Standard error becomes the writing end; returns the reading end. */
@@ -176,7 +167,7 @@ redirect_to_pipe(void)
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC) == -1 || dup2(ends[1], STDERR_FILENO) == -1)
-		return -1;
+		exit(EXIT_FAILURE);
 	close(ends[1]);
 	signal(SIGPIPE, SIG_IGN);
 	return ends[0];
@@ -255,7 +246,6 @@ errno_is_named_and_kept(void)
 {
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	errno = ENOENT;
 	log_warn("%s", "x");
 	CHECK_EQ(ENOENT, errno);
@@ -271,7 +261,6 @@ less_urgent_lines_than_asked_for_are_not_written(void)
 	const struct log_spec spec = { .level = LOG_LEVEL_WARN };
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	NEED(log_open(&spec) == 0);
 	log_debug("one");
 	log_info("two");
@@ -312,7 +301,6 @@ a_line_of_64_kib_comes_whole(void)
 	static char line[LOG_LINE_MAX];
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	NEED(log_start() == 0);
 	memset(line, 'z', sizeof(line));
 	log_output(LOG_LEVEL_INFO, "web", "ab", line, sizeof(line));
@@ -355,7 +343,6 @@ a_reader_that_does_not_read_holds_nobody_up(void)
 {
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	NEED(log_start() == 0);
 	CHECK(elapsed(flood) < PATIENCE);
 	CHECK(!log_flush(TSPAN_MSECONDS(10)));
@@ -369,9 +356,7 @@ a_reader_that_does_not_read_holds_nobody_up(void)
 static void
 stopping_does_not_wait_for_a_stuck_reader(void)
 {
-	int fd = redirect_to_pipe();
-
-	NEED(fd != -1);
+	(void)redirect_to_pipe();
 	NEED(log_start() == 0);
 	flood();
 	CHECK(elapsed(stop_soon) < PATIENCE);
@@ -394,9 +379,7 @@ write(int fd, const void *buf, size_t len)
 static void
 a_wall_clock_that_is_set_delays_no_stop(void)
 {
-	int fd = redirect_to_pipe();
-
-	NEED(fd != -1);
+	(void)redirect_to_pipe();
 	NEED(log_start() == 0);
 	hangs = true;
 	log_info("one");
@@ -411,7 +394,6 @@ another_destination_frees_the_log_of_a_stuck_reader(void)
 {
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	NEED(log_start() == 0);
 	flood();
 	NEED(wait_full());
@@ -472,7 +454,6 @@ a_broken_pipe_is_survived(void)
 {
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	NEED(log_start() == 0);
 	close(fd);
 	log_info("one");
@@ -507,9 +488,7 @@ a_file_that_cannot_be_opened_changes_nothing(void)
 {
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
-	CHECK_EQ(-1, open_file("/nonexistent/log"));
-	CHECK_EQ(ENOENT, errno);
+	CHECK_ERRNO(ENOENT, open_file("/nonexistent/log"));
 	log_info("still here");
 	CHECK(read_until(fd, "still here"));
 }
@@ -564,7 +543,6 @@ a_repeated_line_is_logged_once_a_minute_with_a_count(void)
 	tstamp now = TSPAN_SECONDS(1000);
 	int fd = redirect_to_pipe();
 
-	NEED(fd != -1);
 	log_limited(&rate, now, LOG_LEVEL_WARN, "trouble");
 	log_limited(&rate, now, LOG_LEVEL_WARN, "trouble");
 	now += TSPAN_SECONDS(59);
@@ -587,7 +565,6 @@ fatal_writes_and_exits_71(void)
 	int status;
 	pid_t pid;
 
-	NEED(fd != -1);
 	pid = fork();
 	if (pid == 0) {
 		errno = EIO;
@@ -651,12 +628,9 @@ main(int argc, char **argv)
 	snprintf(file, sizeof(file), "%s/log", folder);
 
 	check_start(argc, argv);
-	RUN(a_line_begins_with_time_and_level);
-	RUN(a_workers_line_follows_app_and_id);
+	RUN(a_line_begins_with_time_and_level_and_names_its_worker);
 	RUN(syslog_gets_facility_and_severity_in_one_number);
 	RUN(controls_and_broken_utf8_are_escaped);
-	RUN(json_is_one_object_with_time_and_level);
-	RUN(json_names_app_and_id_of_a_worker);
 	RUN(json_escapes_quotes_and_controls);
 	RUN(utf8_is_what_rfc_3629_says);
 	RUN_ALONE(errno_is_named_and_kept);
