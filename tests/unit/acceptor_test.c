@@ -254,8 +254,7 @@ hiding_a_unix_socket_removes_its_file_alone(void)
 	dial(1);
 	CHECK_EQ(0, acceptor_hide(&acceptor));
 	CHECK_EQ(0, lane_stop(&lane, TSTAMP_NEVER));
-	CHECK_EQ(-1, access(path, F_OK));
-	CHECK_EQ(ENOENT, errno);
+	CHECK_ERRNO(ENOENT, access(path, F_OK));
 	CHECK(!listener_is_broken(&acceptor.listener));
 	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
 	acceptor.lane = NULL;

@@ -130,8 +130,7 @@ sending_to_a_closed_end_is_EPIPE_without_a_signal(void)
 {
 	open_pair();
 	close(pair[1]);
-	CHECK_EQ(-1, fdpass_send(pair[0], "x", 1, -1));
-	CHECK_EQ(EPIPE, errno);
+	CHECK_ERRNO(EPIPE, fdpass_send(pair[0], "x", 1, -1));
 	close(pair[0]);
 }
 
@@ -141,8 +140,7 @@ sending_to_an_end_closed_with_packets_unread_is_ECONNRESET(void)
 	open_pair();
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
 	close(pair[1]);
-	CHECK_EQ(-1, fdpass_send(pair[0], "x", 1, -1));
-	CHECK_EQ(ECONNRESET, errno);
+	CHECK_ERRNO(ECONNRESET, fdpass_send(pair[0], "x", 1, -1));
 	close(pair[0]);
 }
 
@@ -211,8 +209,8 @@ a_descriptor_beyond_the_limit_waits_for_recv_whole(void)
 	limit.rlim_cur = 3;
 	NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	for (int i = 0; i < 2; i++) {
-		CHECK_EQ(-1, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
-		CHECK_EQ(EMFILE, errno);
+		CHECK_ERRNO(
+		    EMFILE, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
 		CHECK_EQ(1, fdpass_unread(pair[1]));
 	}
 	limit.rlim_cur = 64;
@@ -220,8 +218,7 @@ a_descriptor_beyond_the_limit_waits_for_recv_whole(void)
 	CHECK_EQ(1, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
 	CHECK(fd != -1);
 	CHECK_EQ(0, fdpass_unread(pair[1]));
-	CHECK_EQ(-1, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
-	CHECK_EQ(EAGAIN, errno);
+	CHECK_ERRNO(EAGAIN, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
 }
 
 /* A process that shares an end can ask for these, beside our descriptors. */
@@ -259,8 +256,7 @@ a_packet_too_long_for_recv_one_is_EMSGSIZE(void)
 
 	open_pair();
 	CHECK_EQ(10, fdpass_send(pair[0], "0123456789", 10, pair[0]));
-	CHECK_EQ(-1, fdpass_recv_one(pair[1], buf, 4, 0, &fd));
-	CHECK_EQ(EMSGSIZE, errno);
+	CHECK_ERRNO(EMSGSIZE, fdpass_recv_one(pair[1], buf, 4, 0, &fd));
 	CHECK_EQ(-2, fd);
 	close_pair();
 }
@@ -286,8 +282,7 @@ the_sender_of_the_next_packet_is_known_and_that_stays(void)
 	int fd = open_marked("mark");
 
 	open_pair();
-	CHECK_EQ(-1, fdpass_next_sender(pair[0], &who));
-	CHECK_EQ(EAGAIN, errno);
+	CHECK_ERRNO(EAGAIN, fdpass_next_sender(pair[0], &who));
 	CHECK_EQ(0, fdpass_note_senders(pair[0], true));
 	CHECK_EQ(5, fdpass_send(pair[1], "READY", 5, fd));
 	int open = descriptors();

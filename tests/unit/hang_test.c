@@ -165,8 +165,7 @@ a_folder_outlives_its_process_but_finds_no_other(void)
 	hang_read(folder, &h);
 	CHECK_EQ(0, h.state);
 	CHECK_STR("gone", hang_describe(&h, text, sizeof(text)));
-	CHECK_EQ(-1, procinfo_folder(pid));
-	CHECK_EQ(ENOENT, errno);
+	CHECK_ERRNO(ENOENT, procinfo_folder(pid));
 	close(folder);
 }
 

@@ -316,8 +316,7 @@ stop_gives_up_at_its_deadline(void)
 	start();
 	submit(&stuck, p[0]);
 	submit(&behind, 0);
-	CHECK_EQ(-1, lane_stop(&lane, begun + TSPAN_MSECONDS(50)));
-	CHECK_EQ(ETIMEDOUT, errno);
+	CHECK_ERRNO(ETIMEDOUT, lane_stop(&lane, begun + TSPAN_MSECONDS(50)));
 	CHECK_EQ(0, stuck.dones + behind.dones);
 	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
 }

@@ -113,6 +113,18 @@ is_file(const char *name)
 	return lstat(name, &st) == 0;
 }
 
+/* The listener accepts the client, which has connected. */
+static void
+check_accepted(struct listener *l, int client)
+{
+	int conn = listener_accept(l, 0);
+
+	CHECK(client != -1);
+	CHECK(conn >= 0);
+	close(conn);
+	close(client);
+}
+
 /* Connects, is accepted and answered, and leaves the queue empty. */
 static void
 check_accepts(const struct listener_spec *spec)
@@ -234,7 +246,6 @@ owner_mode_and_backlog_change_in_place(void)
 	int client = client_of(&l);
 	const char *why = "";
 	struct stat st;
-	int conn;
 
 	spec.mode = 0606;
 	spec.backlog = 7;
@@ -244,10 +255,7 @@ owner_mode_and_backlog_change_in_place(void)
 	NEED(stat(path, &st) == 0);
 	CHECK_EQ(S_IFSOCK | 0606, st.st_mode);
 	CHECK_EQ(geteuid() == 0 ? 65534 : geteuid(), st.st_uid);
-	conn = listener_accept(&l, 0);
-	CHECK(conn >= 0);
-	close(conn);
-	close(client);
+	check_accepted(&l, client);
 	listener_fini(&l);
 }
 
@@ -323,10 +331,8 @@ a_file_that_is_no_socket_is_refused_and_kept(void)
 
 	NEED(fd != -1);
 	close(fd);
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(ENOTSOCK, errno);
-	CHECK_EQ(-1, listener_probe(&spec, &why));
-	CHECK_EQ(ENOTSOCK, errno);
+	CHECK_ERRNO(ENOTSOCK, listener_open(&l, &spec, &why));
+	CHECK_ERRNO(ENOTSOCK, listener_probe(&spec, &why));
 	CHECK(is_file(path));
 	unlink(path);
 }
@@ -341,8 +347,7 @@ a_failure_leaves_no_file_behind(void)
 	if (geteuid() == 0)
 		SKIP("root may give files away");
 	spec.uid = 0;
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(EPERM, errno);
+	CHECK_ERRNO(EPERM, listener_open(&l, &spec, &why));
 	CHECK_STR("change the owner of the socket", why);
 	CHECK(!is_file(path));
 }
@@ -366,7 +371,6 @@ an_inherited_listener_is_used_and_left_open(void)
 	struct listener_spec spec = tcp_spec();
 	struct listener theirs = opened(&spec);
 	struct listener l;
-	int client, conn;
 
 	fcntl(theirs.fd, F_SETFL, 0);
 	fcntl(theirs.fd, F_SETFD, 0);
@@ -376,15 +380,9 @@ an_inherited_listener_is_used_and_left_open(void)
 	CHECK((fcntl(l.fd, F_GETFL) & O_NONBLOCK) != 0);
 	CHECK((fcntl(l.fd, F_GETFD) & FD_CLOEXEC) != 0);
 	CHECK_EQ(0, listener_shut(&l));
-	client = client_of(&l);
-	conn = listener_accept(&l, 0);
-	CHECK(conn >= 0);
-	close(conn);
-	close(client);
+	check_accepted(&l, client_of(&l));
 	listener_fini(&l);
-	client = client_of(&theirs);
-	CHECK(client != -1);
-	close(client);
+	check_accepted(&theirs, client_of(&theirs));
 	listener_fini(&theirs);
 }
 
@@ -561,8 +559,7 @@ a_shut_unix_listener_refuses_newcomers_at_once(void)
 	struct listener l = opened(&spec);
 
 	CHECK_EQ(0, listener_shut(&l));
-	CHECK_EQ(-1, client_of(&l));
-	CHECK_EQ(ECONNREFUSED, errno);
+	CHECK_ERRNO(ECONNREFUSED, client_of(&l));
 	listener_fini(&l);
 }
 
@@ -670,8 +667,6 @@ shutting_a_unix_listener_loses_no_connection(void)
 
 	shutting_loses_no_connection(&spec);
 }
-
-/* --------------------------------------------------------- our copies */
 
 int
 main(int argc, char **argv)

@@ -109,8 +109,7 @@ a_file_is_made_with_its_mode_and_opened_again(void)
 	CHECK(opens(in("new"), OWNFILE_REGULAR));
 	CHECK(stat(in("new"), &st) == 0 && (st.st_mode & 0777) == 0640);
 	CHECK(opens(in(".///./new"), OWNFILE_ANY));
-	CHECK_EQ(-1, open_kind(in("none/new"), OWNFILE_ANY));
-	CHECK_EQ(ENOENT, errno);
+	CHECK_ERRNO(ENOENT, open_kind(in("none/new"), OWNFILE_ANY));
 	CHECK_STR("", why);
 	end();
 }

@@ -65,8 +65,7 @@ another_daemon_finds_it_locked_and_the_number(void)
 
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	CHECK_EQ(0, pidfile_fill(&p));
-	CHECK_EQ(-1, pidfile_lock(&second, path, why, &other));
-	CHECK_EQ(EEXIST, errno);
+	CHECK_ERRNO(EEXIST, pidfile_lock(&second, path, why, &other));
 	CHECK_EQ(getpid(), other);
 	CHECK_STR("", why);
 	pidfile_fini(&second);
@@ -108,8 +107,7 @@ a_link_is_refused_and_its_target_kept(void)
 	pid_t other;
 
 	NEED(write_text(target, "precious") && symlink(target, path) == 0);
-	CHECK_EQ(-1, pidfile_lock(&p, path, why, &other));
-	CHECK_EQ(EPERM, errno);
+	CHECK_ERRNO(EPERM, pidfile_lock(&p, path, why, &other));
 	CHECK(strstr(why, "is a symbolic link, which is not followed") != NULL);
 	CHECK_STR("precious", text_of(target));
 	unlink(path);

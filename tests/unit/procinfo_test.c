@@ -132,8 +132,7 @@ a_reaped_process_is_ESRCH(void)
 	if (pid == 0)
 		_exit(0);
 	NEED(waitpid(pid, NULL, 0) == pid);
-	CHECK_EQ(-1, procinfo_read(pid, &info));
-	CHECK_EQ(ESRCH, errno);
+	CHECK_ERRNO(ESRCH, procinfo_read(pid, &info));
 	CHECK_EQ(42, info.rss);
 }
 

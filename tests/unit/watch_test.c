@@ -105,8 +105,7 @@ static void
 accept_nothing(void *arg)
 {
 	turn_call("accept4");
-	CHECK_EQ(-1, accept4(*(int *)arg, NULL, NULL, SOCK_CLOEXEC));
-	CHECK_EQ(EINTR, errno);
+	CHECK_ERRNO(EINTR, accept4(*(int *)arg, NULL, NULL, SOCK_CLOEXEC));
 }
 
 static void
@@ -169,8 +168,7 @@ a_close_that_lingers_is_interrupted(void)
 
 		NEED(fd != -1);
 		took = in_a_turn(close_it, &fd);
-		CHECK_EQ(-1, close(fd));
-		CHECK_EQ(EBADF, errno);
+		CHECK_ERRNO(EBADF, close(fd));
 		close(peer);
 	}
 	CHECK(took >= WATCH_LIMIT / 2);
