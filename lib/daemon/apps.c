@@ -185,11 +185,17 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 
 /* --- whose listener ------------------------------------------------------- */
 
-/* Whether the listener is open at this address, or may be again. */
+/*
+ * Whether the listener is open at this address, or may be again: one of a Unix
+ * socket that leaves was shut down for good, and another may have its file.
+ */
 static bool
 apps_is_at(const struct app_listener *l, const char *text)
 {
-	return (!l->leaving || accepting_may_return(l)) &&
+	const struct listener *open = &l->acceptor.listener;
+
+	return (!l->leaving ||
+		   (open->kind == LISTENER_TCP && open->fd != -1)) &&
 	    strcmp(l->where.text, text) == 0;
 }
 

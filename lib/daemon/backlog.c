@@ -38,9 +38,6 @@
 #define OPEN_PAUSE_AWAITED TSPAN_SECONDS(1)
 #define OPEN_REST 20
 
-/* How long a program that is to say that it is ready is not looked at. */
-#define SILENCE TSPAN_SECONDS(2)
-
 /* A shell, and what it has started, and that: not looked at any deeper. */
 #define CHILDREN_MAX 8
 
@@ -540,8 +537,8 @@ backlog_time_to_look(struct timer *t, tstamp now)
 			return;
 		open_look(g, true, 0, now);
 		if (app_processes(&g->sup->pool.apps[g->app]) > 0)
-			timer_set(
-			    &g->sup->loop.timers, t, tstamp_add(now, SILENCE));
+			timer_set(&g->sup->loop.timers, t,
+			    tstamp_add(now, BACKLOG_SILENCE));
 		return;
 	}
 	if (g->hold.muted)
@@ -563,24 +560,6 @@ backlog_woken(struct group *g, tstamp now)
 	g->backlog.calm_at = tstamp_add(now, CALM);
 	backlog_look(g, now);
 	look_later(g, now);
-}
-
-void
-backlog_started(struct worker *w, tstamp now)
-{
-	struct group *g = w->group;
-
-	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
-	    !app_is_announced(&g->sup->pool.apps[g->app]))
-		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
-		    tstamp_add(now, SILENCE));
-}
-
-void
-backlog_ready(struct group *g)
-{
-	if (!group_accepts_itself(g))
-		g->backlog.wrong_port[0] = '\0';
 }
 
 void

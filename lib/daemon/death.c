@@ -294,7 +294,9 @@ leaving_end(struct worker *w, tstamp now)
 	death_tell(w, now);
 	if (w->leaving.backs_off)
 		group_log_backoff(w->group, now);
-	parking_close_all(w);
+	for (uint32_t c = s->pool.processes[process].conns.first;
+	     c != ILIST_NONE; c = s->pool.conn_links[c].next)
+		parking_close(w->group, &s->accepted[c]);
 	fork_forget(w);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);

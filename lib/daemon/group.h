@@ -305,9 +305,6 @@ void parking_forget(struct supervisor *s, struct accepted *c);
 /* Closes our copy of a connection that has come to its end, if there is one. */
 void parking_close(struct group *g, struct accepted *c);
 
-/* The same for all that a process has, which is dead. */
-void parking_close_all(struct worker *w);
-
 /*
  * Whether more has to come before a process can make something of it: these
  * bytes begin a request, and its head is neither complete nor too long.

@@ -814,24 +814,6 @@ keeper_leave(struct output *o,
 	return last_line != NULL;
 }
 
-/* Outputs that there is nothing to tell of are no more in the way. */
-static void
-keeper_pass_over(struct keepers *all, tstamp now)
-{
-	struct output *o;
-
-	while ((o = TAILQ_FIRST(&all->unsaid)) != NULL) {
-		if (o->ends[0] == -1 && o->gone) {
-			keeper_answer(o, "", 0, now);
-			keeper_free_output(o);
-		} else if (o->ends[0] == -1 || (o->held && !o->gone)) {
-			keeper_move(o, &all->said);
-		} else {
-			break;
-		}
-	}
-}
-
 /*
  * Gives the keeper copies of the pipes of workers, as many as have room; or
  * tells which workers are dead, of one app: so the keeper is at nobody else's
@@ -947,12 +929,23 @@ keeper_go_on(struct keepers *all, tstamp now)
 	const char closed = KEEPER_CLOSED;
 	struct keeper *k = all->current;
 	struct keeper_app *app;
+	struct output *o;
 	bool told = false;
 
 	if (k != NULL && k->told)
 		return;
 	keeper_end_late(all, false, now);
-	keeper_pass_over(all, now);
+	/* Outputs that there is nothing to tell of are no more in the way. */
+	while ((o = TAILQ_FIRST(&all->unsaid)) != NULL) {
+		if (o->ends[0] == -1 && o->gone) {
+			keeper_answer(o, "", 0, now);
+			keeper_free_output(o);
+		} else if (o->ends[0] == -1 || (o->held && !o->gone)) {
+			keeper_move(o, &all->said);
+		} else {
+			break;
+		}
+	}
 	app = keeper_next_closing(all);
 	if (all->closing == NULL && TAILQ_EMPTY(&all->retakes) &&
 	    TAILQ_EMPTY(&all->unsaid) && app == NULL && !all->unstarted)

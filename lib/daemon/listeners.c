@@ -124,39 +124,26 @@ listeners_open_one(struct supervisor *s, const struct conf_app *conf,
 	return NULL;
 }
 
-/* The sockets of that name from the service manager; 1: an ordinary one. */
-static size_t
-find_inherited(
-    const struct conf_app *conf, const struct conf_listen *where, int *fds)
-{
-	size_t n;
-
-	fds[0] = -1;
-	if (where->kind != CONF_LISTEN_FD)
-		return 1;
-	n = activation_find(where->fd_name, INHERITED_MAX, fds);
-	if (n == 0)
-		log_errorx("%s: %s: the service manager gave no socket of "
-			   "that name (LISTEN_FDNAMES)",
-		    conf->name, where->text);
-	return n;
-}
-
 int
 listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
 	struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
-	int fds[INHERITED_MAX], error;
+	int fds[INHERITED_MAX] = { -1 }, error;
 	struct app_listener *l;
-	size_t n;
+	size_t n = 1;
 
 	/* The host has no address: the app is broken. */
 	if (where->kind != CONF_LISTEN_FD && where->addr_len == 0)
 		return 0;
-	n = find_inherited(conf, where, fds);
+	/* The sockets of that name from the service manager, or one anew. */
+	if (where->kind == CONF_LISTEN_FD)
+		n = activation_find(where->fd_name, INHERITED_MAX, fds);
 	if (n == 0) {
+		log_errorx("%s: %s: the service manager gave no socket of "
+			   "that name (LISTEN_FDNAMES)",
+		    conf->name, where->text);
 		errno = ENOENT;
 		return -1;
 	}
@@ -622,13 +609,6 @@ accepting_leave(struct app_listener *l, tstamp now)
 	acceptor_pause(&l->acceptor);
 	l->leave_timer.fire = listeners_leave_on;
 	listeners_set_leave(l, now);
-}
-
-bool
-accepting_may_return(const struct app_listener *l)
-{
-	return l->acceptor.listener.kind == LISTENER_TCP &&
-	    l->acceptor.listener.fd != -1;
 }
 
 void

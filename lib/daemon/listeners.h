@@ -89,12 +89,6 @@ void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
  */
 void accepting_leave(struct app_listener *l, tstamp now);
 
-/*
- * Whether a listener that leaves can be used again: that of a Unix socket was
- * shut down for good, and another one may have its file.
- */
-bool accepting_may_return(const struct app_listener *l);
-
 /* It leaves no more, and lets newcomers in. */
 void accepting_return(struct app_listener *l);
 
@@ -130,9 +124,8 @@ void backlog_woken(struct group *g, tstamp now);
 /* Looks at once. */
 void backlog_look(struct group *g, tstamp now);
 
-/* A process, of any app, was started; the first of the app is ready. */
-void backlog_started(struct worker *w, tstamp now);
-void backlog_ready(struct group *g);
+/* How long a program that is to say that it is ready is not looked at. */
+#define BACKLOG_SILENCE TSPAN_SECONDS(2)
 
 /*
  * The process uses no processor: asks whether it, or another one, holds a

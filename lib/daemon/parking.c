@@ -129,18 +129,6 @@ parking_serve(struct group *g, tstamp now)
 	return true;
 }
 
-/*
- * Whether the client is gone for good. One that has shut its side down, or has
- * written and closed, may have sent a request before: a process finds out.
- */
-static bool
-parking_is_gone(const struct group *g, unsigned events)
-{
-	return (events & EPOLLERR) != 0 ||
-	    ((events & EPOLLHUP) != 0 &&
-		g->conf->refusal.protocol != CONF_PROTOCOL_RAW);
-}
-
 /* How much a client has sent whose connection no process has had. */
 enum sent {
 	SENT_NOTHING, /* and nothing more will come */
@@ -197,7 +185,14 @@ parking_ready(struct loop_io *io, uint32_t events, tstamp now)
 		return;
 	if (k->fresh)
 		sent = parking_look(k, events);
-	if (sent == SENT_NOTHING || parking_is_gone(g, events)) {
+	/*
+	 * Is the client gone for good? One that has shut its side down, or has
+	 * written and closed, may have sent a request before: a process finds
+	 * out.
+	 */
+	if (sent == SENT_NOTHING || (events & EPOLLERR) != 0 ||
+	    ((events & EPOLLHUP) != 0 &&
+		g->conf->refusal.protocol != CONF_PROTOCOL_RAW)) {
 		parking_end(k, PARK_ABANDONED, now);
 		return;
 	}
@@ -394,16 +389,6 @@ parking_close(struct group *g, struct accepted *c)
 	parking_forget(g->sup, c);
 	keeper_close_conn(g, c->fd, c->tcp, false);
 	c->fd = -1;
-}
-
-void
-parking_close_all(struct worker *w)
-{
-	const struct pool *p = &w->sup->pool;
-
-	for (uint32_t c = p->processes[w->process].conns.first; c != ILIST_NONE;
-	     c = p->conn_links[c].next)
-		parking_close(w->group, &w->sup->accepted[c]);
 }
 
 void

@@ -562,29 +562,24 @@ poolcounter_abort(struct supervisor *s)
 	}
 }
 
-/* In the order of the file: processes are told the first address. */
-static void
-poolcounter_sort(struct poolcounter *all, const struct conf *conf,
-    struct counter_listeners *sorted)
+void
+poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 {
+	struct poolcounter *all = s->counter;
+	struct counter_listeners sorted = TAILQ_HEAD_INITIALIZER(sorted);
 	struct counter_listener *l;
 
+	TAILQ_CONCAT(&all->listeners, &all->fresh, next);
+	/* In the order of the file: processes are told the first address. */
 	for (size_t i = 0; i < conf->counter_len; i++) {
 		const char *text = conf->counter[i].text;
 
 		while ((l = poolcounter_find(&all->listeners, text)) != NULL) {
 			TAILQ_REMOVE(&all->listeners, l, next);
-			TAILQ_INSERT_TAIL(sorted, l, next);
+			TAILQ_INSERT_TAIL(&sorted, l, next);
 		}
 	}
-}
-
-/* The listeners are no longer in the file, and the counter closes them. */
-static void
-poolcounter_leave(struct poolcounter *all)
-{
-	struct counter_listener *l;
-
+	/* Others are no longer in the file, and the counter closes them. */
 	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
 		TAILQ_REMOVE(&all->listeners, l, next);
 		if (l->told && all->process != NULL)
@@ -592,17 +587,6 @@ poolcounter_leave(struct poolcounter *all)
 		else
 			counter_listener_free(all, l);
 	}
-}
-
-void
-poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
-{
-	struct poolcounter *all = s->counter;
-	struct counter_listeners sorted = TAILQ_HEAD_INITIALIZER(sorted);
-
-	TAILQ_CONCAT(&all->listeners, &all->fresh, next);
-	poolcounter_sort(all, conf, &sorted);
-	poolcounter_leave(all);
 	TAILQ_CONCAT(&all->listeners, &sorted, next);
 	all->max_clients = conf->counter_max_clients;
 	all->own = 0;

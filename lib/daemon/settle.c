@@ -178,7 +178,8 @@ settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 		    "ready, %u of at most %u processes",
 		    (unsigned)app_ready(app),
 		    (unsigned)app->options.max_processes);
-		backlog_ready(g);
+		if (!group_accepts_itself(g))
+			g->backlog.wrong_port[0] = '\0';
 		break;
 	case NEWS_FULL:
 		/* Otherwise each refusal is logged. */

@@ -526,10 +526,16 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 void
 start_known(struct worker *w, tstamp now)
 {
+	struct group *g = w->group;
+
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
-	sampling_begin(w->group, now);
-	backlog_started(w, now);
+	sampling_begin(g, now);
+	/* One that stays silent may listen elsewhere. */
+	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
+	    !app_is_announced(&g->sup->pool.apps[g->app]))
+		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
+		    tstamp_add(now, BACKLOG_SILENCE));
 }
 
 static void
@@ -574,18 +580,6 @@ start_unforked(struct worker *w, tstamp now)
 	worker_disown(w);
 	pool_start_began(p, w->process, now);
 	start_alone(w, now);
-}
-
-/* Has a template fork the worker; false: none can now. */
-static bool
-start_by_fork(struct worker *w)
-{
-	if (w->group->templating == NULL || channel_open(w) == -1)
-		return false;
-	if (template_fork(w))
-		return true;
-	worker_disown(w);
-	return false;
 }
 
 /* --- the queue --------------------------------------------------------- */
@@ -633,6 +627,7 @@ static struct group *
 start_next_group(struct supervisor *s)
 {
 	struct group *g, *first = NULL;
+	const struct templating *of;
 
 	if (s->nstarting >= START_MAX)
 		return NULL;
@@ -640,8 +635,12 @@ start_next_group(struct supervisor *s)
 		if (g->starts.rest.at != TSTAMP_NEVER && !start_may_rest(g))
 			timer_set(
 			    &s->loop.timers, &g->starts.rest, TSTAMP_NEVER);
+		/* Processes wait for the first template, unless that fails. */
+		of = g->templating;
 		if (g->starts.n >= START_MAX_EACH ||
-		    g->starts.rest.at != TSTAMP_NEVER || template_is_awaited(g))
+		    g->starts.rest.at != TSTAMP_NEVER ||
+		    (of != NULL && of->coming != NULL && of->current == NULL &&
+			!of->failed))
 			continue;
 		if (app_demand(&s->pool.apps[g->app]) > 0)
 			return g;
@@ -674,10 +673,16 @@ start_queued(struct supervisor *s, tstamp now)
 			fault = "it has stalled the keeper again and again";
 		else if (keeper_is_needed(g->conf) && s->keepers->unstarted)
 			fault = "apppool-keeper does not start";
-		if (fault != NULL)
+		if (fault != NULL) {
 			start_failed(s, w->process, false, fault, now);
-		else if (!start_by_fork(w))
-			start_alone(w, now);
+			continue;
+		}
+		if (g->templating != NULL && channel_open(w) == 0) {
+			if (template_fork(w))
+				continue;
+			worker_disown(w);
+		}
+		start_alone(w, now);
 	}
 	return any;
 }

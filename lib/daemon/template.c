@@ -795,15 +795,6 @@ template_served(struct worker *w, tstamp now)
 		template_refork(w, true, now);
 }
 
-bool
-template_is_awaited(const struct group *g)
-{
-	const struct templating *of = g->templating;
-
-	return of != NULL && of->coming != NULL && of->current == NULL &&
-	    !of->failed;
-}
-
 void
 template_end(struct group *g, tstamp now)
 {

@@ -325,9 +325,6 @@ void template_update(struct group *g, tstamp now);
 /* Ends the templates of the app, which has none any more. */
 void template_end(struct group *g, tstamp now);
 
-/* Whether processes that are to be started wait for it. */
-bool template_is_awaited(const struct group *g);
-
 /*
  * Has the template of the app fork the worker, which has its channel and no
  * output yet; then start_known() or start_unforked() is called, or it is
