@@ -155,7 +155,6 @@ dial(unsigned n)
 static void
 the_budget_of_a_turn_doubles_while_connections_wait(void)
 {
-	begin();
 	dial(30);
 	for (unsigned most = 1, total = 1; total < 30; total += most) {
 		CHECK_EQ(1, loop_turn(&loop, now));
@@ -166,25 +165,21 @@ the_budget_of_a_turn_doubles_while_connections_wait(void)
 	CHECK_EQ(30, arrivals);
 	CHECK_EQ(0, loop_turn(&loop, now));
 	CHECK_EQ(1, acceptor.budget);
-	end();
 }
 
 static void
 a_paused_acceptor_takes_a_connection_when_told(void)
 {
-	begin();
 	acceptor_pause(&acceptor);
 	dial(1);
 	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
 	CHECK_EQ(ACCEPTOR_EMPTY, acceptor_take(&acceptor, now));
 	CHECK_EQ(1, arrivals);
-	end();
 }
 
 static void
 a_connection_without_room_stays_in_the_backlog(void)
 {
-	begin();
 	room = 1;
 	pauses = true;
 	dial(2);
@@ -196,7 +191,6 @@ a_connection_without_room_stays_in_the_backlog(void)
 	room = 2;
 	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
 	CHECK_EQ(2, arrivals);
-	end();
 }
 
 static void
@@ -205,7 +199,6 @@ an_acceptor_without_descriptors_rests(void)
 	struct rlimit before, none;
 	int next;
 
-	begin();
 	dial(1);
 	next = dup(STDIN_FILENO);
 	(void)close(next);
@@ -221,13 +214,11 @@ an_acceptor_without_descriptors_rests(void)
 	CHECK_EQ(0, loop_turn(&loop, now));
 	CHECK_EQ(1, loop_turn(&loop, now));
 	CHECK_EQ(1, arrivals);
-	end();
 }
 
 static void
 a_listener_that_was_shut_down_is_opened_anew(void)
 {
-	begin();
 	CHECK_EQ(0, shutdown(acceptor.listener.fd, SHUT_RDWR));
 	CHECK_EQ(1, loop_turn(&loop, now));
 	CHECK_EQ(1, loop_turn(&loop, now));
@@ -239,7 +230,6 @@ a_listener_that_was_shut_down_is_opened_anew(void)
 	dial(1);
 	CHECK_EQ(1, loop_turn(&loop, now));
 	CHECK_EQ(1, arrivals);
-	end();
 }
 
 /* What is in the queue stays there for the programs that have the socket. */
@@ -248,7 +238,6 @@ hiding_a_unix_socket_removes_its_file_alone(void)
 {
 	struct lane lane;
 
-	begin();
 	CHECK_EQ(0, lane_start(&lane, &loop, "looker", NULL));
 	acceptor.lane = &lane;
 	dial(1);
@@ -258,13 +247,14 @@ hiding_a_unix_socket_removes_its_file_alone(void)
 	CHECK(!listener_is_broken(&acceptor.listener));
 	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
 	acceptor.lane = NULL;
-	end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
+	check.end = end;
 	if (mkdtemp(dir) == NULL)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/sock", dir);

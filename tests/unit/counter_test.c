@@ -275,7 +275,6 @@ talk_through(void)
 			say(client, step + at);
 		}
 	}
-	finish();
 }
 
 /* --- tables --------------------------------------------------------------- */
@@ -293,7 +292,6 @@ keys_are_told_apart_to_the_last_byte(void)
 	say(0, b);
 	CHECK_STR("0:LOCKED 0:LOCKED", said);
 	CHECK_EQ(2, figures.keys);
-	finish();
 }
 
 static void
@@ -311,7 +309,6 @@ the_text_of_keys_is_used_again(void)
 	}
 	CHECK(counter.nchunks <= 9);
 	CHECK_EQ(1, counter.nkeys);
-	finish();
 }
 
 static void
@@ -324,7 +321,6 @@ one_client_too_many_has_no_number(void)
 	CHECK_EQ(ILIST_NONE, counter_opened(&counter, true, now));
 	counter_closed(&counter, 0, now);
 	CHECK_EQ(0, counter_opened(&counter, false, now));
-	finish();
 }
 
 /* Keys that are there go on working. */
@@ -340,7 +336,6 @@ a_full_table_of_keys_is_an_error(void)
 	say(1, "ME b 2");
 	CHECK_STR("0:LOCKED 0:LOCKED 0:TOO_MANY_KEYS 1:LOCKED", said);
 	CHECK_EQ(1, figures.full_tables);
-	finish();
 }
 
 static void
@@ -365,7 +360,6 @@ lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own(void)
 	CHECK_STR("0:LOCKED 1:LOCKED 0:RELEASED 0:TOO_MANY_KEYS 3:LOCKED "
 		  "2:LOCKED 1:RELEASED",
 	    said);
-	finish();
 }
 
 /* --- figures -------------------------------------------------------------- */
@@ -400,13 +394,13 @@ times_are_from_lock_to_end(void)
 	CHECK_EQ(3, figures.acquired);
 	CHECK_EQ(1, figures.releases);
 	CHECK_EQ(2, figures.processed);
-	finish();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.end = finish;
 	for (size_t i = 0; i < sizeof(talks) / sizeof(talks[0]); i++) {
 		talk = &talks[i];
 		check_run(talk->name, talk_through, false);

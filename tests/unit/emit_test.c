@@ -42,7 +42,6 @@ seconds(tspan span)
 static void
 commas_stand_between_values_only(void)
 {
-	begin();
 	emit_object(&json);
 	emit_key(&json, "a");
 	emit_array(&json);
@@ -63,7 +62,6 @@ commas_stand_between_values_only(void)
 static void
 lines_end_behind_a_comma_or_a_bracket(void)
 {
-	begin();
 	emit_array(&json);
 	emit_break(&json);
 	emit_uint(&json, 1);
@@ -96,7 +94,6 @@ each_byte_that_is_not_utf_8_becomes_a_replacement(void)
 static void
 keys_have_values_of_all_kinds(void)
 {
-	begin();
 	emit_object(&json);
 	emit_put_string(&json, "a", "b");
 	emit_put_uint(&json, "c", 1);
@@ -134,7 +131,6 @@ long_times_have_milliseconds(void)
 static void
 a_percentage_that_is_no_number_is_null(void)
 {
-	begin();
 	emit_percent(&json, 12.34);
 	emit_percent(&json, 0);
 	emit_percent(&json, NAN);
@@ -145,7 +141,6 @@ a_percentage_that_is_no_number_is_null(void)
 static void
 numbers_have_six_places(void)
 {
-	begin();
 	emit_array(&json);
 	emit_number(&json, 0);
 	emit_number(&json, 3.25);
@@ -159,7 +154,6 @@ numbers_have_six_places(void)
 static void
 infinity_and_nan_are_null(void)
 {
-	begin();
 	emit_number(&json, (double)NAN);
 	CHECK_STR("null", written());
 	begin();
@@ -189,7 +183,6 @@ text_past_its_bound_is_refused_for_good(void)
 static void
 a_long_format_is_written_whole(void)
 {
-	begin();
 	text_printf(&text, "%0*d%s", 3000, 7, "end");
 	CHECK_EQ(3003, text.len);
 	CHECK(memcmp(text.data + 2998, "07end", 5) == 0);
@@ -200,7 +193,6 @@ text_for_a_terminal_holds_no_controls(void)
 {
 	static const char hostile[] = "a\033]0;b\a\r\nc\302\233d\377\303\274";
 
-	begin();
 	text_escaped(&text, hostile, sizeof(hostile) - 1);
 	CHECK_STR(
 	    "a\\x1b]0;b\\x07\\x0d\\x0ac\\xc2\\x9bd\\xff\303\274", written());
@@ -210,6 +202,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
 	RUN(commas_stand_between_values_only);
 	RUN(lines_end_behind_a_comma_or_a_bracket);
 	RUN(quotes_and_controls_are_escaped);

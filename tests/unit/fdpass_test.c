@@ -83,7 +83,6 @@ send_many(int sock, const int *fds, size_t count)
 static void
 a_packet_arrives_whole_and_alone(void)
 {
-	open_pair();
 	CHECK_EQ(3, fdpass_send(pair[0], "one", 3, -1));
 	CHECK_EQ(4, fdpass_send(pair[0], "four", 4, -1));
 	CHECK_EQ(3, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
@@ -92,7 +91,6 @@ a_packet_arrives_whole_and_alone(void)
 	CHECK(!got.truncated);
 	CHECK(!got.lost_fds);
 	CHECK_EQ(4, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
-	close_pair();
 }
 
 static void
@@ -100,14 +98,12 @@ a_descriptor_arrives_cloexec(void)
 {
 	int fd = open_marked("me");
 
-	open_pair();
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, fd));
 	close(fd);
 	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
 	NEED(got.nfds == 1);
 	CHECK_EQ(FD_CLOEXEC, fcntl(got.fds[0], F_GETFD));
 	check_marked("me", got.fds[0]);
-	close_pair();
 }
 
 static void
@@ -115,29 +111,24 @@ sending_to_a_full_queue_is_EAGAIN(void)
 {
 	int sent = 0;
 
-	open_pair();
 	while (sent < MANY && fdpass_send(pair[0], "x", 1, -1) == 1)
 		sent++;
 	CHECK_EQ(EAGAIN, errno);
 	CHECK(sent > 100);
 	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
-	close_pair();
 }
 
 static void
 sending_to_a_closed_end_is_EPIPE_without_a_signal(void)
 {
-	open_pair();
 	close(pair[1]);
 	CHECK_ERRNO(EPIPE, fdpass_send(pair[0], "x", 1, -1));
-	close(pair[0]);
 }
 
 static void
 sending_to_an_end_closed_with_packets_unread_is_ECONNRESET(void)
 {
-	open_pair();
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
 	close(pair[1]);
 	CHECK_ERRNO(ECONNRESET, fdpass_send(pair[0], "x", 1, -1));
@@ -156,7 +147,6 @@ too_many_descriptors_on_their_way_are_ETOOMANYREFS(void)
 
 	if (geteuid() != 0)
 		SKIP("needs root, to become a user with nothing on its way");
-	open_pair();
 	NEED(setrlimit(RLIMIT_NOFILE, &few) == 0);
 	NEED(setresuid(64123, 64123, 64123) == 0);
 	while (sent < MANY && fdpass_send(pair[0], "x", 1, pair[0]) == 1)
@@ -170,7 +160,6 @@ as_many_descriptors_as_fit_in_a_message_are_all_received(void)
 {
 	int fds[FDPASS_MAX];
 
-	open_pair();
 	for (size_t i = 0; i < FDPASS_MAX; i++)
 		fds[i] = pair[0];
 	send_many(pair[0], fds, FDPASS_MAX);
@@ -179,7 +168,6 @@ as_many_descriptors_as_fit_in_a_message_are_all_received(void)
 	CHECK(!got.lost_fds);
 	for (size_t i = 0; i < got.nfds; i++)
 		CHECK_EQ(0, close(got.fds[i]));
-	close_pair();
 }
 
 static void
@@ -187,7 +175,6 @@ a_descriptor_beyond_the_limit_is_marked_lost(void)
 {
 	struct rlimit limit;
 
-	open_pair();
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, pair[0]));
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = 3;
@@ -203,7 +190,6 @@ a_descriptor_beyond_the_limit_waits_for_recv_whole(void)
 	struct rlimit limit;
 	int fd;
 
-	open_pair();
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, pair[0]));
 	getrlimit(RLIMIT_NOFILE, &limit);
 	limit.rlim_cur = 3;
@@ -230,7 +216,6 @@ credentials_and_pidfds_do_no_harm(void)
 	int next = dup(fd);
 
 	close(next);
-	open_pair();
 	CHECK_EQ(
 	    0, setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)));
 	CHECK_EQ(0,
@@ -241,9 +226,7 @@ credentials_and_pidfds_do_no_harm(void)
 	CHECK(!got.lost_fds);
 	NEED(got.nfds == 1);
 	check_marked("me", got.fds[0]);
-	close_pair();
 	close(fd);
-
 	fd = dup(STDERR_FILENO);
 	CHECK_EQ(next - 1, fd);
 	close(fd);
@@ -254,17 +237,14 @@ a_packet_too_long_for_recv_one_is_EMSGSIZE(void)
 {
 	int fd = -2;
 
-	open_pair();
 	CHECK_EQ(10, fdpass_send(pair[0], "0123456789", 10, pair[0]));
 	CHECK_ERRNO(EMSGSIZE, fdpass_recv_one(pair[1], buf, 4, 0, &fd));
 	CHECK_EQ(-2, fd);
-	close_pair();
 }
 
 static void
 refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
 {
-	open_pair();
 	(void)fdpass_refuse(pair[1]);
 	if (fdpass_send(pair[0], "x", 1, pair[0]) == -1)
 		CHECK_EQ(EPERM, errno);
@@ -272,7 +252,6 @@ refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
 		CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
 	CHECK_EQ(1, fdpass_send(pair[0], "y", 1, -1));
 	CHECK_EQ(1, fdpass_send(pair[1], "z", 1, pair[0]));
-	close_pair();
 }
 
 static void
@@ -281,7 +260,6 @@ the_sender_of_the_next_packet_is_known_and_that_stays(void)
 	struct fdpass_sender who = { 0 };
 	int fd = open_marked("mark");
 
-	open_pair();
 	CHECK_ERRNO(EAGAIN, fdpass_next_sender(pair[0], &who));
 	CHECK_EQ(0, fdpass_note_senders(pair[0], true));
 	CHECK_EQ(5, fdpass_send(pair[1], "READY", 5, fd));
@@ -305,6 +283,8 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = open_pair;
+	check.end = close_pair;
 	RUN(a_packet_arrives_whole_and_alone);
 	RUN(a_descriptor_arrives_cloexec);
 	RUN(sending_to_a_full_queue_is_EAGAIN);

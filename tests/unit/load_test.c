@@ -35,7 +35,6 @@ update(void)
 static void
 the_first_update_is_the_sample(void)
 {
-	begin();
 	busy(3, 10);
 	update();
 	CHECK_NEAR(3, l.work);
@@ -44,7 +43,6 @@ the_first_update_is_the_sample(void)
 static void
 busy_time_is_integrated(void)
 {
-	begin();
 	busy(4, 2);
 	busy(0, 6);
 	busy(1, 2);
@@ -55,7 +53,6 @@ busy_time_is_integrated(void)
 static void
 a_session_without_an_end_counts(void)
 {
-	begin();
 	busy(1, 10);
 	update();
 	now += TSPAN_SECONDS(10);
@@ -66,7 +63,6 @@ a_session_without_an_end_counts(void)
 static void
 an_update_weighs_by_the_gain(void)
 {
-	begin();
 	busy(0, 10);
 	update();
 	busy(4, 10);
@@ -80,7 +76,6 @@ an_update_weighs_by_the_gain(void)
 static void
 a_late_update_weighs_like_several_in_time(void)
 {
-	begin();
 	busy(8, 10);
 	update();
 	busy(0, 30);
@@ -91,7 +86,6 @@ a_late_update_weighs_like_several_in_time(void)
 static void
 an_early_update_weighs_less(void)
 {
-	begin();
 	busy(8, 10);
 	update();
 	busy(0, 5);
@@ -104,7 +98,6 @@ an_early_update_weighs_less(void)
 static void
 a_month_of_sleep_leaves_nothing(void)
 {
-	begin();
 	busy(8, 10);
 	update();
 	busy(0, 30 * 86400);
@@ -116,7 +109,6 @@ a_month_of_sleep_leaves_nothing(void)
 static void
 the_estimate_can_be_looked_at_between_updates(void)
 {
-	begin();
 	busy(0, 10);
 	update();
 	busy(4, 10);
@@ -127,7 +119,6 @@ the_estimate_can_be_looked_at_between_updates(void)
 static void
 two_updates_at_one_time_are_one(void)
 {
-	begin();
 	busy(2, 10);
 	update();
 	update();
@@ -137,7 +128,6 @@ two_updates_at_one_time_are_one(void)
 static void
 a_load_is_not_at_rest_while_a_process_is_busy_or_was(void)
 {
-	begin();
 	CHECK(load_at_rest(&l));
 	load_set(&l, 1, now);
 	CHECK(!load_at_rest(&l));
@@ -150,6 +140,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
 	RUN(the_first_update_is_the_sample);
 	RUN(busy_time_is_integrated);
 	RUN(a_session_without_an_end_counts);

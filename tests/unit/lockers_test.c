@@ -156,7 +156,6 @@ a_line_is_answered_in_the_turn_in_which_it_is_seen(void)
 	turn();
 	CHECK_EQ(1, heard(0));
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
-	finish();
 }
 
 static void
@@ -170,7 +169,6 @@ a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest(void)
 	CHECK(timers_first(&loop.timers) <= now);
 	CHECK(turn_on() < 100);
 	CHECK_EQ(200, heard(0));
-	finish();
 }
 
 static void
@@ -182,7 +180,6 @@ many_commands_of_one_client_do_not_delay_another(void)
 	turn();
 	CHECK(heard(0) < 100);
 	CHECK_EQ(1, heard(1));
-	finish();
 }
 
 static void
@@ -207,7 +204,6 @@ many_clients_with_many_commands_have_equal_shares(void)
 	(void)turn_on();
 	for (int i = 0; i < 64; i++)
 		CHECK_EQ(200, heard(i));
-	finish();
 }
 
 static void
@@ -233,7 +229,6 @@ a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest(void)
 	CHECK(turn_on() < 10);
 	for (int i = 1; i < CLIENTS; i++)
 		CHECK_EQ(1, heard(i));
-	finish();
 }
 
 static void
@@ -255,7 +250,6 @@ a_client_that_closes_is_gone_when_all_it_said_is_carried_out(void)
 	CHECK_EQ(1, heard(1));
 	CHECK_EQ(0, figures.held);
 	CHECK_EQ(1, figures.clients);
-	finish();
 }
 
 static void
@@ -267,7 +261,6 @@ an_end_between_two_turns_is_seen(void)
 	leave(0);
 	(void)turn_on();
 	CHECK_EQ(0, figures.clients);
-	finish();
 }
 
 static void
@@ -291,7 +284,6 @@ a_client_that_reads_late_loses_no_answer(void)
 	say(0, "RELEASE\n");
 	(void)turn_on();
 	CHECK_EQ(answers + 1, heard(0));
-	finish();
 }
 
 static void
@@ -310,7 +302,6 @@ the_daemons_own_client_waits_for_no_other(void)
 	say(64, "RELEASE\n");
 	turn();
 	CHECK_EQ(1, heard(64));
-	finish();
 }
 
 /* A connected pair of TCP. */
@@ -345,13 +336,13 @@ what_follows_urgent_data_is_read(void)
 	say(0, "RELEASE\n");
 	(void)turn_on();
 	CHECK_EQ(2, heard(0));
-	finish();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.end = finish;
 	RUN(a_line_is_answered_in_the_turn_in_which_it_is_seen);
 	RUN(a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest);
 	RUN(many_commands_of_one_client_do_not_delay_another);

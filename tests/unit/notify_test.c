@@ -76,7 +76,6 @@ the_variables_are_gone_from_the_environment(void)
 	CHECK(getenv("NOTIFY_SOCKET") == NULL);
 	CHECK(getenv("WATCHDOG_USEC") == NULL);
 	CHECK(getenv("WATCHDOG_PID") == NULL);
-	notify_close();
 }
 
 /* The watchdog that these variables mean. */
@@ -106,7 +105,6 @@ static void
 the_watchdog_of_another_process_is_not_ours(void)
 {
 	CHECK_EQ(0, watchdog_of("30000000", getppid()));
-	notify_close();
 }
 
 static void
@@ -124,7 +122,6 @@ a_manager_that_is_gone_is_no_failure(void)
 {
 	close(manager_at_path());
 	CHECK_EQ(0, notify_send("READY=1"));
-	notify_close();
 }
 
 static void
@@ -152,6 +149,7 @@ main(int argc, char **argv)
 	snprintf(path, sizeof(path), "%s/notify", folder);
 
 	check_start(argc, argv);
+	check.end = notify_close;
 	RUN(a_state_is_one_datagram);
 	RUN(the_variables_are_gone_from_the_environment);
 	RUN(the_watchdog_of_this_process_is_known);

@@ -104,20 +104,17 @@ a_file_is_made_with_its_mode_and_opened_again(void)
 {
 	struct stat st;
 
-	begin();
 	CHECK(opens(in("new"), OWNFILE_ANY));
 	CHECK(opens(in("new"), OWNFILE_REGULAR));
 	CHECK(stat(in("new"), &st) == 0 && (st.st_mode & 0777) == 0640);
 	CHECK(opens(in(".///./new"), OWNFILE_ANY));
 	CHECK_ERRNO(ENOENT, open_kind(in("none/new"), OWNFILE_ANY));
 	CHECK_STR("", why);
-	end();
 }
 
 static void
 an_own_link_is_followed_where_nobody_else_may_write(void)
 {
-	begin();
 	NEED(mkdir(in("real"), 0755) == 0 && make("real/file", 0600));
 	NEED(symlink("real", in("folder")) == 0);
 	NEED(symlink(in("folder/file"), in("file")) == 0);
@@ -126,7 +123,6 @@ an_own_link_is_followed_where_nobody_else_may_write(void)
 	CHECK(opens(in("file"), OWNFILE_ANY));
 	CHECK(refused(in("file"), OWNFILE_REGULAR, "is a symbolic link, "));
 	CHECK(!opens(in("loop"), OWNFILE_ANY) && errno == ELOOP);
-	end();
 }
 
 static void
@@ -149,7 +145,6 @@ a_link_of_another_user_is_refused(void)
 {
 	if (geteuid() != 0)
 		SKIP("only root can give files away");
-	begin();
 	NEED(make("target", 0600) && symlink("target", in("link")) == 0);
 	NEED(lchown(in("link"), STRANGER, STRANGER) == 0);
 	CHECK(refused(
@@ -158,7 +153,6 @@ a_link_of_another_user_is_refused(void)
 	NEED(lchown(in("way"), STRANGER, STRANGER) == 0);
 	CHECK(refused(
 	    in("way/new"), OWNFILE_ANY, "/way is a symbolic link of user"));
-	end();
 }
 
 static void
@@ -166,24 +160,20 @@ a_folder_of_another_user_is_refused(void)
 {
 	if (geteuid() != 0)
 		SKIP("only root can give files away");
-	begin();
 	NEED(make_folder("theirs", 0755, STRANGER, 0));
 	NEED(mkdir(in("theirs/ours"), 0755) == 0);
 	CHECK(refused(in("theirs/file"), OWNFILE_ANY, "belongs to user 65534"));
 	CHECK(refused(in("theirs/new"), OWNFILE_ANY, "belongs to user 65534"));
 	CHECK(refused(in("theirs/ours/new"), OWNFILE_ANY, "/theirs belongs"));
 	CHECK(access(in("theirs/new"), F_OK) == -1);
-	end();
 }
 
 static void
 a_folder_that_everybody_may_write_is_refused(void)
 {
-	begin();
 	NEED(make_folder("open", 0777, geteuid(), getegid()));
 	CHECK(refused(in("open/file"), OWNFILE_ANY, "written by everybody"));
 	CHECK(refused(in("open/new"), OWNFILE_ANY, "written by everybody"));
-	end();
 }
 
 static void
@@ -211,10 +201,8 @@ check_shared(const char *name)
 static void
 in_a_sticky_folder_only_own_files_are_opened(void)
 {
-	begin();
 	NEED(make_folder("sticky", 01777, geteuid(), getegid()));
 	check_shared("sticky");
-	end();
 }
 
 /* As /var/log of some systems. */
@@ -223,26 +211,24 @@ in_the_folder_of_a_group_only_own_files_are_opened(void)
 {
 	if (geteuid() != 0)
 		SKIP("only root can give files away");
-	begin();
 	NEED(make_folder("group", 0775, 0, STRANGER));
 	check_shared("group");
-	end();
 }
 
 static void
 a_regular_file_that_everybody_may_write_is_refused(void)
 {
-	begin();
 	NEED(make("file", 0666));
 	CHECK(opens(in("file"), OWNFILE_ANY));
 	CHECK(refused(in("file"), OWNFILE_REGULAR, "written by everybody"));
-	end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
+	check.end = end;
 	RUN(a_file_is_made_with_its_mode_and_opened_again);
 	RUN(an_own_link_is_followed_where_nobody_else_may_write);
 	RUN(devices_and_pipes_are_opened);

@@ -13,6 +13,13 @@ age_options(void)
 	return o;
 }
 
+static void
+begin(void)
+{
+	rig_begin();
+	rig.o = age_options();
+}
+
 /* --- sessions ----------------------------------------------------------- */
 
 static struct app_options
@@ -110,7 +117,6 @@ a_request_timeout_is_no_failure_of_the_app(void)
 static void
 a_slow_session_is_reported_once(void)
 {
-	rig.o = age_options();
 	rig.o.slow_timeout = TSPAN_SECONDS(5);
 	rig_running(rig.o, 1);
 	rig_arrive();
@@ -241,7 +247,6 @@ a_shorter_max_lifetime_holds_for_living_processes(void)
 static void
 a_process_over_max_memory_is_replaced(void)
 {
-	rig.o = age_options();
 	rig.o.max_memory = 1000;
 	rig_running(rig.o, 1);
 	AFTER(pool_measured(&rig.pool, 0, 1000, rig.now), "");
@@ -282,7 +287,6 @@ a_starting_process_that_nobody_hears_is_stopped(void)
 static void
 while_renewing_each_connection_has_a_process_of_its_own(void)
 {
-	rig.o = age_options();
 	rig_running(rig.o, 1);
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "stop 0");
 	AFTER(rig_arrive(), "spawn 1");
@@ -294,7 +298,6 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 static void
 while_renewing_an_older_process_does_not_serve_a_connection(void)
 {
-	rig.o = age_options();
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
 	pool_app_renew(&rig.pool, 0, true, rig.now);
@@ -309,7 +312,6 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 static void
 an_app_that_renews_is_ready_without_a_process(void)
 {
-	rig.o = age_options();
 	rig.tells = true;
 	LET(rig_add(&rig.o));
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "tell 0 ready");
@@ -400,7 +402,6 @@ a_single_session_that_was_never_received_goes_to_another_process(void)
 static void
 while_renewing_a_new_process_waits_for_its_lock(void)
 {
-	rig.o = age_options();
 	rig.o.limited = true;
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -413,7 +414,6 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 static void
 while_renewing_a_connection_comes_in_even_without_a_queue(void)
 {
-	rig.o = age_options();
 	rig.o.max_queue = 0;
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -426,7 +426,6 @@ while_renewing_a_connection_comes_in_even_without_a_queue(void)
 static void
 an_app_that_accepts_itself_is_never_renewed(void)
 {
-	rig.o = age_options();
 	rig.o.sessions = false;
 	rig.o.listens = true;
 	LET(rig_add(&rig.o));
@@ -455,6 +454,7 @@ int
 main(int argc, char **argv)
 {
 	rig_start(argc, argv);
+	check.begin = begin;
 	RUN(a_session_over_request_timeout_has_its_process_ended);
 	RUN(a_session_of_a_blind_process_is_never_too_old);
 	RUN(a_session_that_ends_in_time_ends_nothing);

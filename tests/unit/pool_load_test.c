@@ -15,6 +15,13 @@ load_options(void)
 	return o;
 }
 
+static void
+begin(void)
+{
+	rig_begin();
+	rig.o = load_options();
+}
+
 /* Keeps a process busy for so many of each ten seconds, from now on. */
 static void
 work_for(unsigned tenths, unsigned intervals, int64_t from)
@@ -65,7 +72,6 @@ load_starts_nothing_while_a_start_is_under_way(void)
 static void
 load_starts_nothing_beyond_max_processes(void)
 {
-	rig.o = load_options();
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
 	rig_arrive();
@@ -90,7 +96,6 @@ load_takes_no_place_that_others_wait_for(void)
 static void
 sessions_count_by_their_part_of_concurrency(void)
 {
-	rig.o = load_options();
 	rig.o.concurrency = 4;
 	rig_busy(rig.o, 1, 2);
 	rig_at(10000);
@@ -101,7 +106,6 @@ sessions_count_by_their_part_of_concurrency(void)
 static void
 prefetched_connections_make_no_process_busier(void)
 {
-	rig.o = load_options();
 	rig.o.prefetch = 3;
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 4);
@@ -112,7 +116,6 @@ prefetched_connections_make_no_process_busier(void)
 static void
 an_app_without_processes_has_no_load(void)
 {
-	rig.o = load_options();
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
 	rig_at(10000);
@@ -249,7 +252,6 @@ victims_stop_at_the_pace_of_stop_delay(void)
 static void
 load_leaves_min_processes(void)
 {
-	rig.o = load_options();
 	rig.o.min_processes = 3;
 	rig_running(rig.o, 5);
 	AFTER(rig_at(600000), "stop 4, stop 3");
@@ -258,7 +260,6 @@ load_leaves_min_processes(void)
 static void
 load_leaves_min_idle(void)
 {
-	rig.o = load_options();
 	rig.o.min_idle = 3;
 	rig_running(rig.o, 5);
 	AFTER(rig_at(600000), "stop 4, stop 3");
@@ -276,7 +277,6 @@ no_process_is_marked_if_the_rest_would_be_busy(void)
 static void
 as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 {
-	rig.o = load_options();
 	rig.o.multi_threshold = 40;
 	rig_busy(rig.o, 4, 1);
 	AFTER(rig_at(600000), "stop 3");
@@ -285,7 +285,6 @@ as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 static void
 the_last_process_stays_with_a_single_threshold_of_0(void)
 {
-	rig.o = load_options();
 	rig.o.min_processes = 0;
 	rig_running(rig.o, 2);
 	AFTER(rig_at(600000), "stop 1");
@@ -294,7 +293,6 @@ the_last_process_stays_with_a_single_threshold_of_0(void)
 static void
 the_last_process_stops_under_the_single_threshold(void)
 {
-	rig.o = load_options();
 	rig.o.min_processes = 0;
 	rig.o.single_threshold = 1;
 	rig_running(rig.o, 1);
@@ -321,7 +319,6 @@ the_least_recently_used_is_the_victim(void)
 static void
 a_busy_process_is_no_victim(void)
 {
-	rig.o = load_options();
 	rig.o.multi_threshold = 90;
 	rig_busy(rig.o, 3, 2);
 	rig_at(50000);
@@ -334,7 +331,6 @@ a_busy_process_is_no_victim(void)
 static void
 with_concurrency_a_process_with_few_sessions_may_retire(void)
 {
-	rig.o = load_options();
 	rig.o.concurrency = 4;
 	rig.o.multi_threshold = 60;
 	rig_running(rig.o, 2);
@@ -382,7 +378,6 @@ an_idle_app_at_its_minimum_has_no_deadline(void)
 static void
 a_shorter_kill_interval_holds_for_marked_processes(void)
 {
-	rig.o = load_options();
 	rig.o.min_processes = 1;
 	rig.o.multi_threshold = 50;
 	rig.o.kill_interval = TSPAN_SECONDS(86400);
@@ -398,6 +393,7 @@ int
 main(int argc, char **argv)
 {
 	rig_start(argc, argv);
+	check.begin = begin;
 	RUN(a_process_that_is_nearly_always_busy_brings_another);
 	RUN(a_process_just_under_the_threshold_brings_none);
 	RUN(a_process_stuck_in_a_session_is_busy);

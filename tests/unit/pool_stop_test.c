@@ -54,8 +54,7 @@ static void
 a_process_whose_start_was_not_carried_out_is_gone_at_once(void)
 {
 	rig_add(&rig.o);
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
+	AFTER(rig_leave(0), "over 0");
 	CHECK_EQ(0, rig.pool.living);
 }
 
@@ -63,8 +62,7 @@ static void
 a_process_told_to_stop_while_it_is_spawned_stops_then(void)
 {
 	AFTER(rig_add(&rig.o), "spawn 0");
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_leave(0), "stop 0");
 	rig_spawned(0);
 	CHECK(rig_ready(0));
 	CHECK_EQ(0, app_processes(rig_app(0)));
@@ -75,8 +73,7 @@ static void
 a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
 {
 	AFTER(rig_add(&rig.o), "spawn 0");
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_leave(0), "stop 0");
 	AFTER(rig_spawn_failed(0, false), "over 0");
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
 }
@@ -141,8 +138,7 @@ a_detached_process_stops_with_its_app(void)
 	rig_busy(rig_options(), 1, 1);
 	LET(pool_detach(&rig.pool, 0, rig.now));
 	rig_ready(1);
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0, stop 1");
+	AFTER(rig_leave(0), "stop 0, stop 1");
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
@@ -218,8 +214,7 @@ a_leaving_app_comes_back_with_its_waiters_and_processes(void)
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
 	AFTER(rig_arrive_n(2), "hand 0>0");
-	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_leave(0);
 	pool_app_resume(&rig.pool, 0, rig.now);
 	AFTER(rig_at(30000), "");
 	AFTER(rig_done(0), "hand 1>0");
@@ -229,8 +224,7 @@ static void
 a_leaving_app_whose_processes_stop_comes_back_with_others(void)
 {
 	rig_running(rig_options(), 1);
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_leave(0), "stop 0");
 	AFTER(pool_app_resume(&rig.pool, 0, rig.now), "spawn 1");
 	AFTER(rig_exits(0, END_EXIT), "");
 }
@@ -239,8 +233,7 @@ static void
 an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 {
 	rig_running(rig.o, 1);
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_leave(0), "stop 0");
 	AFTER(rig_exits(0, END_EXIT), "over 0");
 	pool_app_free(&rig.pool, 0);
 	CHECK_EQ(0, rig_add(&rig.o));
@@ -253,8 +246,7 @@ static void
 a_closing_app_serves_what_its_last_process_did_not_receive(void)
 {
 	rig_busy(rig.o, 1, 1);
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
+	AFTER(rig_leave(0), "stop 0");
 	rig_died(0, END_SIGNAL);
 	AFTER(rig_retaken(0), "spawn 1");
 	rig_gone(0);
@@ -278,8 +270,7 @@ static void
 an_app_is_over_again_when_its_stuck_process_is_gone(void)
 {
 	rig_busy(rig_options(), 1, 1);
-	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_leave(0);
 	AFTER(rig_at(60000), "stop 0, term 0, kill 0, over 0");
 	CHECK_EQ(1, rig_app(0)->stuck);
 	rig_died(0, END_SIGNAL);
@@ -317,8 +308,7 @@ an_app_that_waits_for_a_place_can_end(void)
 	rig_add(&rig.o);
 	rig_arrive_at(1);
 	CHECK(rig_app(1)->places_wanted > 0);
-	pool_app_close(&rig.pool, 1, rig.now);
-	pool_app_drained(&rig.pool, 1, rig.now);
+	rig_leave(1);
 	AFTER(rig_at(1000), "refuse 0 late, over 1");
 	CHECK(rig_app(1)->places_wanted == 0);
 	pool_app_free(&rig.pool, 1);
@@ -332,8 +322,7 @@ accepting_paused_after_the_drain_delays_no_end(void)
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 1);
 	rig_hand_failed(0);
-	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_leave(0);
 	rig_accept_paused(0);
 	AFTER(rig_at(10), "hand 0>0, stop 0");
 	rig_done(0);
@@ -349,8 +338,7 @@ no_news_are_told_of_an_app_that_was_freed(void)
 	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	LET(rig_exits(0, END_FAILURE));
-	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_leave(0);
 	rig.o.start_limit = 1;
 	rig_change(0, &rig.o);
 	CHECK(pool_next_action(&rig.pool, &a));
@@ -368,8 +356,7 @@ no_news_are_told_of_the_former_app_of_a_number(void)
 	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	LET(rig_exits(0, END_FAILURE));
-	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_leave(0);
 	rig.o.start_limit = 1;
 	rig_change(0, &rig.o);
 	CHECK(pool_next_action(&rig.pool, &a));

@@ -79,7 +79,6 @@ check_why(const char *words)
 static void
 a_whole_answer_is_kept(void)
 {
-	begin();
 	CHECK(!question_is_answered(&q, 0));
 	ask_for("apppool_x 1\n# EOF\n");
 	CHECK(question_is_answered(&q, 1000));
@@ -92,7 +91,6 @@ a_whole_answer_is_kept(void)
 static void
 an_answer_that_was_cut_is_none(void)
 {
-	begin();
 	ask_for("apppool_x 1\n# EO");
 	check_why("cut its answer off");
 	CHECK(q.answer == NULL);
@@ -103,7 +101,6 @@ an_answer_that_was_cut_is_none(void)
 static void
 a_refusal_is_told_in_the_words_of_the_daemon(void)
 {
-	begin();
 	ask_for("something\nerror: there are too many connections\n");
 	CHECK_STR("there are too many connections", q.why);
 }
@@ -111,7 +108,6 @@ a_refusal_is_told_in_the_words_of_the_daemon(void)
 static void
 the_answer_before_stays_while_there_is_no_newer_one(void)
 {
-	begin();
 	ask_for("# EOF\n");
 	ask_for("error: no\n");
 	CHECK_STR("no", q.why);
@@ -126,7 +122,6 @@ a_question_under_way_is_not_asked_twice(void)
 {
 	int fd;
 
-	begin();
 	question_ask(&q, 1000);
 	fd = q.fd;
 	question_ask(&q, 1001);
@@ -136,7 +131,6 @@ a_question_under_way_is_not_asked_twice(void)
 static void
 a_daemon_that_is_silent_is_given_up_after_five_seconds(void)
 {
-	begin();
 	question_ask(&q, 1000);
 	answer("apppool_x 1\n");
 	question_go_on(&q, 5999);
@@ -149,7 +143,6 @@ a_daemon_that_is_silent_is_given_up_after_five_seconds(void)
 static void
 without_a_daemon_the_reason_is_there_at_once(void)
 {
-	begin();
 	(void)unlink(path);
 	question_ask(&q, 1000);
 	check_why("No such file");
@@ -160,7 +153,6 @@ a_missing_right_names_the_option_that_gives_it(void)
 {
 	bool root = geteuid() == 0;
 
-	begin();
 	NEED(chmod(path, 0) == 0);
 	NEED(!root || seteuid(65534) == 0);
 	question_ask(&q, 1000);
@@ -173,7 +165,6 @@ a_path_that_no_socket_can_have_is_told(void)
 {
 	static char long_path[200];
 
-	begin();
 	memset(long_path, 'x', sizeof(long_path) - 1);
 	q.path = long_path;
 	question_ask(&q, 1000);
@@ -184,6 +175,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
 	if (mkdtemp(folder) == NULL)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/control.sock", folder);

@@ -280,6 +280,14 @@ rig_change(uint32_t app, const struct app_options *o)
 	pool_check(&rig.pool);
 }
 
+/* The app closes, and nothing is left in its backlog. */
+static inline void
+rig_leave(uint32_t app)
+{
+	pool_app_close(&rig.pool, app, rig.now);
+	pool_app_drained(&rig.pool, app, rig.now);
+}
+
 static inline uint32_t
 rig_arrive_at(uint32_t app)
 {
