@@ -261,19 +261,6 @@ check_addresses(struct build *b)
 }
 
 static void
-check_control(struct build *b)
-{
-	const struct sockaddr_un *sun = NULL;
-	const char *path = b->conf->control;
-
-	if (path != NULL && strlen(path) >= sizeof(sun->sun_path))
-		build_say(b, NULL, SAID_MISTAKE, "control",
-		    "'%s' is too long for a socket: %zu "
-		    "bytes of at most %zu",
-		    path, strlen(path), sizeof(sun->sun_path) - 1);
-}
-
-static void
 check_sum(struct build *b)
 {
 	uint64_t sum = 0;
@@ -295,9 +282,15 @@ check_sum(struct build *b)
 void
 check_conf(struct build *b)
 {
+	const struct sockaddr_un *sun = NULL;
+	const char *control = b->conf->control;
+
 	for (size_t i = 0; i < b->conf->apps_len; i++)
 		check_one_app(b, &b->conf->apps[i]);
-	check_control(b);
+	if (control != NULL && strlen(control) >= sizeof(sun->sun_path))
+		build_say(b, NULL, SAID_MISTAKE, "control",
+		    "'%s' is too long for a socket: %zu bytes of at most %zu",
+		    control, strlen(control), sizeof(sun->sun_path) - 1);
 	check_addresses(b);
 	check_sum(b);
 	if (b->conf->apps_len == 0 && b->conf->counter_len == 0 &&

@@ -227,10 +227,9 @@ conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 		bits |= CONF_CHANGED_LISTEN;
 	/* The file of the reply may have other bytes than before. */
 	if (old->refusal.reply_len != new->refusal.reply_len ||
-	    (new->refusal.reply != NULL &&
-		old->refusal.reply !=
-		    NULL &&memcmp(old->refusal.reply, new->refusal.reply,
-			new->refusal.reply_len) != 0))
+	    (new->refusal.reply_len > 0 &&
+		memcmp(old->refusal.reply, new->refusal.reply,
+		    new->refusal.reply_len) != 0))
 		bits |= CONF_CHANGED_SIZES;
 	return bits;
 }

@@ -94,16 +94,6 @@ static const struct {
 	{ "watch", "touch_reload" },
 };
 
-static bool
-peer_is(const char *name, const char *word, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (strncasecmp(name + i, word + i, 1) != 0 &&
-		    (name[i] != '-' || word[i] != '_'))
-			return false;
-	return name[len] == '\0';
-}
-
 /* The option of ours that this one is nearest to, or NULL. */
 static const char *
 peer_option(const char *name)
@@ -113,10 +103,15 @@ peer_option(const char *name)
 	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
 		const char *word = peers[i].theirs;
 
-		for (size_t len; *word != '\0'; word += len) {
+		for (size_t len, same; *word != '\0'; word += len) {
 			word += strspn(word, " ");
 			len = strcspn(word, " ");
-			if (peer_is(name, word, len))
+			same = 0;
+			while (same < len &&
+			    (strncasecmp(name + same, word + same, 1) == 0 ||
+				(name[same] == '-' && word[same] == '_')))
+				same++;
+			if (same == len && name[len] == '\0')
 				return peers[i].ours;
 		}
 	}

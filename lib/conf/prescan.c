@@ -373,26 +373,11 @@ close_section(struct prescan *p)
 	p->depth--;
 }
 
-/* The distance from a name to the '{' of a section; 0: there is none. */
-static size_t
-brace_behind(const struct token *t)
-{
-	if (!token_is_text(t))
-		return 0;
-	if (t[1].kind == TOKEN_OPEN)
-		return 1;
-	return token_is_text(t + 1) && t->line == t[1].line &&
-		t[2].kind == TOKEN_OPEN
-	    ? 2
-	    : 0;
-}
-
 char *
 prescan(
     const struct source *source, struct findings *findings, struct stmts *out)
 {
-	/* Each sign and word has less than twice its size in quotes beside it.
-	 */
+	/* Quotes add less than twice its size to each sign and word. */
 	struct prescan p = { .source = source,
 		.findings = findings,
 		.at = tokens_read(source, findings),
@@ -403,8 +388,13 @@ prescan(
 	p.text = arena_alloc(findings->arena, p.size, 1);
 	while (p.at->kind != TOKEN_END) {
 		struct token *t = p.at;
-		size_t brace = brace_behind(t);
+		size_t brace = 0; /* so far from a name is the '{'; 0: none */
 
+		if (token_is_text(t) && t[1].kind == TOKEN_OPEN)
+			brace = 1;
+		else if (token_is_text(t) && token_is_text(t + 1) &&
+		    t->line == t[1].line && t[2].kind == TOKEN_OPEN)
+			brace = 2;
 		if (t->kind == TOKEN_CLOSE && p.section == NULL) {
 			reject(
 			    &p, t, t->line, "unexpected '}': nothing is open");
