@@ -82,17 +82,19 @@ spec_of(const struct conf *conf)
 /*
  * Opens the new socket beside the open one, unless that is there, and at the
  * same path; its file may have been removed, by a cleaner of /run or /tmp.
- * Returns like service_ops.prepare().
  */
 static int
-open_fresh(
-    struct control *c, const struct conf *conf, struct openings *openings)
+control_prepare(struct control *c, const struct conf *conf, uint32_t spare,
+    struct openings *openings)
 {
 	const struct listener *open = &c->acceptor.listener;
 	struct listener_spec spec = spec_of(conf);
 	const char *why;
 	int error;
 
+	c->spare = spare;
+	if (conf->control == NULL)
+		return EX_OK;
 	if (open->fd != -1 && strcmp(open->path, conf->control) == 0)
 		spec.unless = &open->file;
 	if (openings_open(openings, &c->fresh, &spec, &why) == 0) {
@@ -114,53 +116,29 @@ open_fresh(
 	return opening_status(error);
 }
 
-/* Owner and mode of the file, if the former socket stays. */
-static void
-update_rights(struct control *c, const struct conf *conf)
-{
-	const struct listener_spec spec = spec_of(conf);
-	const char *why;
-
-	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
-		return;
-	if (acceptor_update(&c->acceptor, &spec, &why) == -1)
-		log_error(
-		    "control socket %s: %s", c->acceptor.listener.path, why);
-}
-
-/* The fresh listener takes the place of the former. Clients stay. */
-static void
-listen_to_fresh(struct control *c)
-{
-	acceptor_close(&c->acceptor);
-	c->acceptor.listener = c->fresh;
-	c->fresh.fd = -1;
-	acceptor_start(&c->acceptor);
-}
-
-/* --- a service of the daemon -------------------------------------------- */
-
-static int
-control_prepare(struct control *c, const struct conf *conf, uint32_t spare,
-    struct openings *openings)
-{
-	c->spare = spare;
-	return conf->control == NULL ? EX_OK : open_fresh(c, conf, openings);
-}
-
 static void
 control_commit(struct control *c, const struct conf *conf)
 {
+	const struct listener_spec spec = spec_of(conf);
 	struct clients *all = &c->clients;
+	const char *why;
 
 	if (conf->control == NULL) {
 		acceptor_close(&c->acceptor);
 		return;
 	}
-	if (c->fresh.fd != -1)
-		listen_to_fresh(c);
-	else
-		update_rights(c, conf);
+	if (c->fresh.fd != -1) {
+		/* The fresh listener takes its place. Clients stay. */
+		acceptor_close(&c->acceptor);
+		c->acceptor.listener = c->fresh;
+		c->fresh.fd = -1;
+		acceptor_start(&c->acceptor);
+	} else if ((c->mode != conf->control_mode ||
+		       c->gid != conf->control_gid) &&
+	    acceptor_update(&c->acceptor, &spec, &why) == -1) {
+		log_error(
+		    "control socket %s: %s", c->acceptor.listener.path, why);
+	}
 	c->mode = conf->control_mode;
 	c->gid = conf->control_gid;
 	/* Descriptors are for connections first. */
@@ -172,6 +150,8 @@ control_commit(struct control *c, const struct conf *conf)
 	all->max_waiting = all->max / 4 * 3;
 	acceptor_resume(&c->acceptor);
 }
+
+/* --- a service of the daemon -------------------------------------------- */
 
 static void
 control_abort(struct control *c)
