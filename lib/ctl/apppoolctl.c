@@ -400,23 +400,6 @@ show_status(const struct line *l)
 	return status;
 }
 
-/* The daemon is told options as further words. */
-static int
-ask_events(const struct line *l)
-{
-	const char *words[6] = { l->words[0] }, **end = words + 1;
-
-	if (l->nargs > 0)
-		*end++ = l->words[1];
-	if (l->given[OPTION_NUMBER] != NULL) {
-		*end++ = "-n";
-		*end++ = l->given[OPTION_NUMBER];
-	}
-	if (l->given[OPTION_FOLLOW] != NULL)
-		*end++ = "-f";
-	return ask_daemon(&l->daemon, words, stdout);
-}
-
 /* At a terminal `stop` may be the beginning of `stop APP`. */
 static bool
 may_stop_all(const struct line *l)
@@ -463,15 +446,23 @@ run_top(const struct line *l)
 static int
 run_line(struct line *l)
 {
-	const char *const openmetrics[] = { "metrics", "openmetrics", NULL };
+	/* The daemon is told some options as further words. */
+	const char *words[6] = { l->words[0], l->words[1] };
+	const char **end = words + 1 + (l->nargs > 0);
 
 	switch (l->command) {
 	case COMMAND_EVENTS:
-		return ask_events(l);
+		if (l->given[OPTION_NUMBER] != NULL) {
+			*end++ = "-n";
+			*end++ = l->given[OPTION_NUMBER];
+		}
+		if (l->given[OPTION_FOLLOW] != NULL)
+			*end++ = "-f";
+		return ask_daemon(&l->daemon, words, stdout);
 	case COMMAND_METRICS:
 		if (l->given[OPTION_OPENMETRICS] != NULL)
-			return ask_daemon(&l->daemon, openmetrics, stdout);
-		break;
+			*end++ = "openmetrics";
+		return ask_daemon(&l->daemon, words, stdout);
 	case COMMAND_PING:
 		return ping_run(&l->daemon, l->words[1], l->given[OPTION_PATH]);
 	case COMMAND_STATUS:

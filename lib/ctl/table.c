@@ -277,27 +277,19 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 		out->len--;
 }
 
-/* Columns of COLUMNS, or of the terminal on standard output; 0: no bound. */
-static size_t
-find_width(void)
+void
+table_put(struct table *t, struct text *out)
 {
 	const char *set = getenv("COLUMNS");
+	size_t width = 0; /* in columns; 0: no bound */
 	struct winsize size;
 	uint64_t n;
 
 	if (set != NULL && number_parse(set, strlen(set), &n))
-		return n > SIZE_MAX / 2 ? 0 : (size_t)n;
-	if (isatty(STDOUT_FILENO) &&
+		width = n > SIZE_MAX / 2 ? 0 : (size_t)n;
+	else if (isatty(STDOUT_FILENO) &&
 	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-		return size.ws_col;
-	return 0;
-}
-
-void
-table_put(struct table *t, struct text *out)
-{
-	const size_t width = find_width();
-
+		width = size.ws_col;
 	for (size_t row = 0; row < t->nrows + 2; row++) {
 		table_put_row(t,
 		    row == 0       ? TABLE_DAEMON
