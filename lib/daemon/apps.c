@@ -115,6 +115,31 @@ group_find(const struct supervisor *s, const char *name)
 	return NULL;
 }
 
+bool
+group_is_another(const struct group *g, const struct conf_app *app)
+{
+	static const enum {
+		MANY,
+		ONE,
+		NONE,
+		ITS_OWN
+	} connections[] = {
+		[CONF_HANDOFF_NATIVE] = MANY,
+		[CONF_HANDOFF_ACCEPT] = MANY,
+		[CONF_HANDOFF_STDIO] = ONE,
+		[CONF_HANDOFF_NONE] = NONE,
+		[CONF_HANDOFF_LISTEN] = ITS_OWN,
+	};
+
+	return connections[g->conf->handoff] != connections[app->handoff];
+}
+
+bool
+group_remains(const struct group *g, const struct conf_app *app)
+{
+	return strcmp(g->name, app->name) == 0 && !group_is_another(g, app);
+}
+
 struct group *
 group_new(struct supervisor *s, struct config *config,
     const struct conf_app *conf, tstamp now)
@@ -183,129 +208,6 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	return g;
 }
 
-/* --- whose listener ------------------------------------------------------- */
-
-/*
- * Whether the listener is open at this address, or may be again: one of a Unix
- * socket that leaves was shut down for good, and another may have its file.
- */
-static bool
-apps_is_at(const struct app_listener *l, const char *text)
-{
-	const struct listener *open = &l->acceptor.listener;
-
-	return (!l->leaving ||
-		   (open->kind == LISTENER_TCP && open->fd != -1)) &&
-	    strcmp(l->where.text, text) == 0;
-}
-
-/* The listener of any app at this address, rather one that stays, or NULL. */
-static struct app_listener *
-apps_find_listener(const struct supervisor *s, const char *text)
-{
-	struct app_listener *l, *leaving = NULL;
-
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		if (s->groups[app] == NULL)
-			continue;
-		TAILQ_FOREACH(l, &s->groups[app]->listeners, next) {
-			if (!apps_is_at(l, text))
-				continue;
-			if (!l->leaving)
-				return l;
-			leaving = l;
-		}
-	}
-	return leaving;
-}
-
-static bool
-apps_has_address(const struct conf_app *app, const char *text)
-{
-	for (size_t i = 0; i < app->listen.len; i++)
-		if (strcmp(app->listen.list[i].text, text) == 0)
-			return true;
-	return false;
-}
-
-/*
- * Whether processes of its app have the socket. They may do with it what they
- * want, as long as they live and whatever is configured: another app that
- * accepted from it in our loop would let them hold that up.
- */
-static bool
-apps_is_shared(const struct app_listener *l)
-{
-	return l->acceptor.listener.fd != -1 && group_accepts_itself(l->group);
-}
-
-/*
- * Whether the address is a socket of the service manager's that processes of
- * an app which closes have. Another one cannot be bound in its place: clients
- * wait in its backlog until they have ended.
- */
-static bool
-apps_is_lent(const struct supervisor *s, const struct conf_listen *where)
-{
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		const struct group *g = s->groups[app];
-
-		if (g != NULL && g->closing && group_accepts_itself(g) &&
-		    where->kind == CONF_LISTEN_FD &&
-		    apps_has_address(g->conf, where->text))
-			return true;
-	}
-	return false;
-}
-
-/*
- * Processes that accept connections themselves, have none, or one, cannot
- * serve what we have accepted for others: it is another app, of the same
- * name. The former one serves out what it has, without the listeners that
- * both have.
- */
-static bool
-apps_is_another(const struct group *g, const struct conf_app *app)
-{
-	static const enum {
-		MANY,
-		ONE,
-		NONE,
-		ITS_OWN
-	} connections[] = {
-		[CONF_HANDOFF_NATIVE] = MANY,
-		[CONF_HANDOFF_ACCEPT] = MANY,
-		[CONF_HANDOFF_STDIO] = ONE,
-		[CONF_HANDOFF_NONE] = NONE,
-		[CONF_HANDOFF_LISTEN] = ITS_OWN,
-	};
-
-	return connections[g->conf->handoff] != connections[app->handoff];
-}
-
-/* Whether the group stays the one of this app, which may be of another name. */
-static bool
-apps_remains(const struct group *g, const struct conf_app *app)
-{
-	return strcmp(g->name, app->name) == 0 && !apps_is_another(g, app);
-}
-
-/*
- * Whether the listener must not go to that app: its processes have it, and we
- * would accept from it. A socket of the service manager does all the same, if
- * they go on without it.
- */
-static bool
-apps_keeps_listener(const struct app_listener *l, const struct group *to)
-{
-	const struct conf_app *app =
-	    conf_find_app(to->config->conf, l->group->name);
-
-	return apps_is_shared(l) && !group_accepts_itself(to) &&
-	    (!l->acceptor.listener.inherited || app == NULL ||
-		apps_is_another(l->group, app));
-}
-
 /* --- opening ------------------------------------------------------------- */
 
 /* Empty lists, by app; NULL: no memory. */
@@ -328,24 +230,6 @@ apps_abandon(const struct conf *conf, struct app_listeners *prepared)
 	free(prepared);
 }
 
-/* Opens what the app needs to listen there. Returns like listeners_open(). */
-static int
-apps_open_missing(struct supervisor *s, const struct conf_app *app,
-    const struct conf_listen *where, struct openings *openings,
-    struct app_listeners *out)
-{
-	const struct app_listener *l = apps_find_listener(s, where->text);
-
-	if (l == NULL && apps_is_lent(s, where))
-		return 0;
-	if (l == NULL)
-		return listeners_open(s, app, where, openings, out);
-	if (!apps_is_shared(l) || l->acceptor.listener.inherited ||
-	    apps_remains(l->group, app) || app->handoff == CONF_HANDOFF_LISTEN)
-		return 0;
-	return listeners_await(s, where, out);
-}
-
 /*
  * All that the app lacks. 0, or an errno: EINPROGRESS only where it is that of
  * all that failed.
@@ -357,12 +241,12 @@ apps_prepare_one(struct supervisor *s, const struct conf_app *app,
 	const struct group *g = group_find(s, app->name);
 	int error = 0;
 
-	if (g != NULL && g->hold.stopped && !apps_is_another(g, app))
+	if (g != NULL && g->hold.stopped && !group_is_another(g, app))
 		return 0;
 	for (size_t k = 0; k < app->listen.len; k++) {
 		const struct conf_listen *where = &app->listen.list[k];
 
-		if (apps_open_missing(s, app, where, openings, out) == 0)
+		if (listeners_open_missing(s, app, where, openings, out) == 0)
 			continue;
 		error = errno;
 		if (error == EINPROGRESS)
@@ -431,60 +315,6 @@ apps_open(struct supervisor *s)
 	return status;
 }
 
-/* --- claims --------------------------------------------------------------- */
-
-/*
- * Gives the group all listeners at this address, several if the service
- * manager gave several sockets of one name, also such as were about to leave.
- * update: their options are others now.
- */
-static void
-apps_claim(struct group *g, const char *text, bool update)
-{
-	struct supervisor *s = g->sup;
-	struct app_listener *l, *next;
-	bool has = false;
-
-	TAILQ_FOREACH(l, &g->listeners, next) {
-		if (!apps_is_at(l, text))
-			continue;
-		if (l->leaving)
-			accepting_return(l);
-		if (update)
-			listeners_update(l);
-		has = true;
-	}
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		struct group *from = s->groups[app];
-
-		if (from == NULL || from == g)
-			continue;
-		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
-			if (!apps_is_at(l, text) || apps_keeps_listener(l, g))
-				continue;
-			/* What it awaited to leave has come back to its app. */
-			if (has && l->awaits) {
-				listeners_close(l);
-				continue;
-			}
-			if (l->leaving)
-				accepting_return(l);
-			listeners_detach(l);
-			accepting_begin(l, g);
-			listeners_update(l);
-		}
-	}
-}
-
-/* Gives the group the listeners of its app, if need be from another one. */
-static void
-apps_claim_all(struct group *g, struct app_listeners *opened, bool update)
-{
-	for (size_t k = 0; k < g->conf->listen.len; k++)
-		apps_claim(g, g->conf->listen.list[k].text, update);
-	accepting_begin_all(opened, g);
-}
-
 /* --- at a reload ---------------------------------------------------------- */
 
 static void
@@ -508,7 +338,7 @@ apps_add(struct supervisor *s, const struct conf_app *app,
 		    answer, false, "%s: %s", app->name, strerror(errno));
 		return NULL;
 	}
-	apps_claim_all(g, opened, false);
+	listeners_claim(g, opened, false);
 	logging_tell(answer, true, "%s: added", app->name);
 	return g;
 }
@@ -557,7 +387,8 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
 	if (!g->hold.stopped)
-		apps_claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
+		listeners_claim(
+		    g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
 	size_reloaded(g, answer);
 	size_options(g, &o);
 	if (changes != 0 || back)
@@ -592,8 +423,6 @@ apps_change_one(struct group *g, const struct conf_app *app,
 static void
 apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 {
-	struct app_listener *l, *next;
-
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct group *g = s->groups[app];
 
@@ -612,9 +441,7 @@ apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 			apps_close(g, now);
 			continue;
 		}
-		TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
-			if (!apps_has_address(g->conf, l->where.text))
-				accepting_leave(l, now);
+		accepting_leave_others(g, now);
 	}
 }
 
@@ -632,7 +459,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		for (uint32_t n = 0; g == NULL && n < s->pool.napps; n++)
 			if (s->groups[n] != NULL &&
 			    s->pool.apps[n].phase < APP_OVER &&
-			    apps_remains(s->groups[n], app))
+			    group_remains(s->groups[n], app))
 				g = s->groups[n];
 		if (g != NULL)
 			apps_change_one(g, app, &prepared[i], answer, now);
@@ -668,7 +495,7 @@ apps_open_lent(struct supervisor *s)
 			continue;
 		for (size_t k = 0; k < g->conf->listen.len; k++)
 			if (g->conf->listen.list[k].kind == CONF_LISTEN_FD)
-				(void)apps_open_missing(s, g->conf,
+				(void)listeners_open_missing(s, g->conf,
 				    &g->conf->listen.list[k], NULL, &opened);
 		/* Whatever outlives its app has them still. */
 		TAILQ_FOREACH(l, &opened, next)

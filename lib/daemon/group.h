@@ -142,6 +142,17 @@ struct group *group_find(const struct supervisor *s, const char *name);
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/*
+ * Processes that accept connections themselves, have none, or one, cannot
+ * serve what we have accepted for others: it is another app, of the same
+ * name. The former one serves out what it has, without the listeners that
+ * both have.
+ */
+bool group_is_another(const struct group *g, const struct conf_app *app);
+
+/* Whether the group stays the one of this app, which may be of another name. */
+bool group_remains(const struct group *g, const struct conf_app *app);
+
 /* Logs when the next process of the app is started. */
 void group_log_backoff(const struct group *g, tstamp now);
 

@@ -161,7 +161,11 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 	return 0;
 }
 
-int
+/*
+ * Appends one listener to be opened when processes of another app, which have
+ * a socket there, leave that. Returns 0, or -1 without memory.
+ */
+static int
 listeners_await(struct supervisor *s, const struct conf_listen *where,
     struct app_listeners *out)
 {
@@ -175,7 +179,23 @@ listeners_await(struct supervisor *s, const struct conf_listen *where,
 	return 0;
 }
 
-void
+/* Takes it out of use and off its group: as listeners_open() gave it. */
+static void
+listeners_detach(struct app_listener *l)
+{
+	struct group *g = l->group;
+
+	if (g == NULL)
+		return;
+	acceptor_pause(&l->acceptor);
+	timer_set(&g->sup->loop.timers, &l->acceptor.rest, TSTAMP_NEVER);
+	timer_set(&g->sup->loop.timers, &l->leave_timer, TSTAMP_NEVER);
+	TAILQ_REMOVE(&g->listeners, l, next);
+	l->group = NULL;
+}
+
+/* Closes and frees it at once; it may be out of use. */
+static void
 listeners_close(struct app_listener *l)
 {
 	listeners_detach(l);
@@ -209,20 +229,6 @@ listeners_share(struct app_listener *l)
 }
 
 void
-listeners_detach(struct app_listener *l)
-{
-	struct group *g = l->group;
-
-	if (g == NULL)
-		return;
-	acceptor_pause(&l->acceptor);
-	timer_set(&g->sup->loop.timers, &l->acceptor.rest, TSTAMP_NEVER);
-	timer_set(&g->sup->loop.timers, &l->leave_timer, TSTAMP_NEVER);
-	TAILQ_REMOVE(&g->listeners, l, next);
-	l->group = NULL;
-}
-
-void
 listeners_pause(struct group *g)
 {
 	struct app_listener *l;
@@ -247,7 +253,8 @@ listeners_resume(struct group *g)
 			acceptor_resume(&l->acceptor);
 }
 
-void
+/* Owner, mode and backlog as its group's configuration has them. */
+static void
 listeners_update(struct app_listener *l)
 {
 	struct listener *open = &l->acceptor.listener;
@@ -435,7 +442,8 @@ listeners_reopen(struct acceptor *a, tstamp now)
 	listeners_rebind(listener_of(a), now);
 }
 
-void
+/* Accepts for the group, from a listener that is on no list, from now on. */
+static void
 accepting_begin(struct app_listener *l, struct group *g)
 {
 	static const struct acceptor_ops ops = {
@@ -590,7 +598,11 @@ listeners_leave_on(struct timer *t, tstamp now)
 		listeners_set_leave(l, now);
 }
 
-void
+/*
+ * Closes the listener for newcomers. What is in its backlog is still
+ * accepted; then it is closed and freed.
+ */
+static void
 accepting_leave(struct app_listener *l, tstamp now)
 {
 	struct group *g = l->group;
@@ -611,7 +623,8 @@ accepting_leave(struct app_listener *l, tstamp now)
 	listeners_set_leave(l, now);
 }
 
-void
+/* It leaves no more, and lets newcomers in. */
+static void
 accepting_return(struct app_listener *l)
 {
 	listeners_set_leave(l, TSTAMP_NEVER);
@@ -619,6 +632,25 @@ accepting_return(struct app_listener *l)
 	acceptor_show(&l->acceptor);
 	if (!l->group->paused)
 		acceptor_resume(&l->acceptor);
+}
+
+static bool
+listeners_are_of(const struct conf_app *app, const char *text)
+{
+	for (size_t i = 0; i < app->listen.len; i++)
+		if (strcmp(app->listen.list[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+void
+accepting_leave_others(struct group *g, tstamp now)
+{
+	struct app_listener *l, *next;
+
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
+		if (!listeners_are_of(g->conf, l->where.text))
+			accepting_leave(l, now);
 }
 
 void
@@ -630,4 +662,154 @@ accepting_leave_all(struct group *g, tstamp now)
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
 		accepting_leave(l, now);
 	listeners_report_drained(g, now);
+}
+
+/* --- whose listener ------------------------------------------------------- */
+
+/*
+ * Whether the listener is open at this address, or may be again: one of a Unix
+ * socket that leaves was shut down for good, and another may have its file.
+ */
+static bool
+listeners_is_at(const struct app_listener *l, const char *text)
+{
+	const struct listener *open = &l->acceptor.listener;
+
+	return (!l->leaving ||
+		   (open->kind == LISTENER_TCP && open->fd != -1)) &&
+	    strcmp(l->where.text, text) == 0;
+}
+
+/* The listener of any app at this address, rather one that stays, or NULL. */
+static struct app_listener *
+listeners_find(const struct supervisor *s, const char *text)
+{
+	struct app_listener *l, *leaving = NULL;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		TAILQ_FOREACH(l, &s->groups[app]->listeners, next) {
+			if (!listeners_is_at(l, text))
+				continue;
+			if (!l->leaving)
+				return l;
+			leaving = l;
+		}
+	}
+	return leaving;
+}
+
+/*
+ * Whether processes of its app have the socket. They may do with it what they
+ * want, as long as they live and whatever is configured: another app that
+ * accepted from it in our loop would let them hold that up.
+ */
+static bool
+listeners_is_shared(const struct app_listener *l)
+{
+	return l->acceptor.listener.fd != -1 && group_accepts_itself(l->group);
+}
+
+/*
+ * Whether the address is a socket of the service manager's that processes of
+ * an app which closes have. Another one cannot be bound in its place: clients
+ * wait in its backlog until they have ended.
+ */
+static bool
+listeners_is_lent(const struct supervisor *s, const struct conf_listen *where)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		const struct group *g = s->groups[app];
+
+		if (g != NULL && g->closing && group_accepts_itself(g) &&
+		    where->kind == CONF_LISTEN_FD &&
+		    listeners_are_of(g->conf, where->text))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the listener must not go to that app: its processes have it, and we
+ * would accept from it. A socket of the service manager does all the same, if
+ * they go on without it.
+ */
+static bool
+listeners_keeps(const struct app_listener *l, const struct group *to)
+{
+	const struct conf_app *app =
+	    conf_find_app(to->config->conf, l->group->name);
+
+	return listeners_is_shared(l) && !group_accepts_itself(to) &&
+	    (!l->acceptor.listener.inherited || app == NULL ||
+		group_is_another(l->group, app));
+}
+
+int
+listeners_open_missing(struct supervisor *s, const struct conf_app *app,
+    const struct conf_listen *where, struct openings *openings,
+    struct app_listeners *out)
+{
+	const struct app_listener *l = listeners_find(s, where->text);
+
+	if (l == NULL && listeners_is_lent(s, where))
+		return 0;
+	if (l == NULL)
+		return listeners_open(s, app, where, openings, out);
+	if (!listeners_is_shared(l) || l->acceptor.listener.inherited ||
+	    group_remains(l->group, app) || app->handoff == CONF_HANDOFF_LISTEN)
+		return 0;
+	return listeners_await(s, where, out);
+}
+
+/*
+ * Gives the group all listeners at this address, several if the service
+ * manager gave several sockets of one name, also such as were about to leave.
+ * update: their options are others now.
+ */
+static void
+listeners_claim_at(struct group *g, const char *text, bool update)
+{
+	struct supervisor *s = g->sup;
+	struct app_listener *l, *next;
+	bool has = false;
+
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		if (!listeners_is_at(l, text))
+			continue;
+		if (l->leaving)
+			accepting_return(l);
+		if (update)
+			listeners_update(l);
+		has = true;
+	}
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *from = s->groups[app];
+
+		if (from == NULL || from == g)
+			continue;
+		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
+			if (!listeners_is_at(l, text) || listeners_keeps(l, g))
+				continue;
+			/* What it awaited to leave has come back to its app. */
+			if (has && l->awaits) {
+				listeners_close(l);
+				continue;
+			}
+			if (l->leaving)
+				accepting_return(l);
+			listeners_detach(l);
+			accepting_begin(l, g);
+			listeners_update(l);
+		}
+	}
+}
+
+void
+listeners_claim(struct group *g, struct app_listeners *opened, bool update)
+{
+	for (size_t k = 0; k < g->conf->listen.len; k++)
+		listeners_claim_at(g, g->conf->listen.list[k].text, update);
+	accepting_begin_all(opened, g);
 }

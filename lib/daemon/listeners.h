@@ -37,21 +37,22 @@ int listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out);
 
-/*
- * Appends one listener to be opened when processes of another app, which have
- * a socket there, leave that. Returns 0, or -1 without memory.
- */
-int listeners_await(struct supervisor *s, const struct conf_listen *where,
+/* Opens what the app needs to listen there. Returns like listeners_open(). */
+int listeners_open_missing(struct supervisor *s, const struct conf_app *app,
+    const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out);
+
+/*
+ * Gives the group the listeners of its app, if need be from another one, and
+ * those that were opened for it. update: their options are others now.
+ */
+void listeners_claim(
+    struct group *g, struct app_listeners *opened, bool update);
 
 /* Tries to open all that await that, at once and from then on. */
 void listeners_open_awaited(struct supervisor *s, tstamp now);
 
-/* Takes it out of use and off its group: as listeners_open() gave it. */
-void listeners_detach(struct app_listener *l);
-
-/* Closes and frees it at once; it may be out of use. */
-void listeners_close(struct app_listener *l);
+/* Closes and frees all at once; they may be out of use. */
 void listeners_close_all(struct app_listeners *all);
 
 /* Takes all listeners of the group out of the loop, or back into it. */
@@ -60,9 +61,6 @@ void listeners_resume(struct group *g);
 
 /* Binds another socket in the place of a socket that was shut down. */
 void listeners_rebind(struct app_listener *l, tstamp now);
-
-/* Owner, mode and backlog as its group's configuration has them. */
-void listeners_update(struct app_listener *l);
 
 /* False: it leaves, while its app goes on with others. */
 bool listeners_serves(const struct app_listener *l);
@@ -74,23 +72,18 @@ bool listeners_serves(const struct app_listener *l);
  * saturation a connection costs one accept() and no epoll_ctl().
  */
 
-/* Accepts for the group, from a listener that is on no list, from now on. */
-void accepting_begin(struct app_listener *l, struct group *g);
-
-/* The same for all of a list, which is empty then. */
+/* Accepts for the group from all of a list, which is empty then, from now on.
+ */
 void accepting_begin_all(struct app_listeners *opened, struct group *g);
 
 /* ACTION_RESUME: there is room again. */
 void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
 
 /*
- * Closes the listener for newcomers. What is in its backlog is still
- * accepted; then it is closed and freed.
+ * Leaves listeners at addresses that the app does not have any more: closed for
+ * newcomers, and freed when what is in their backlogs is accepted.
  */
-void accepting_leave(struct app_listener *l, tstamp now);
-
-/* It leaves no more, and lets newcomers in. */
-void accepting_return(struct app_listener *l);
+void accepting_leave_others(struct group *g, tstamp now);
 
 /* The app accepts no more: leaves all its listeners. */
 void accepting_leave_all(struct group *g, tstamp now);
