@@ -40,6 +40,9 @@ a_session_over_request_timeout_has_its_process_ended(void)
 	AFTER(rig_at(30000), "term 0, spawn 1");
 	CHECK_EQ(END_REQUEST_TIMEOUT, rig_process(0)->end);
 	AFTER(rig_at(35000), "kill 0");
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUEST_TIMEOUT]);
 }
 
 static void
@@ -101,17 +104,6 @@ a_retiring_process_has_its_request_timeout_too(void)
 	rig_arrive();
 	LET(pool_retire(&rig.pool, 0, rig.now));
 	AFTER(rig_at(30000), "term 0");
-}
-
-static void
-a_request_timeout_is_no_failure_of_the_app(void)
-{
-	rig_running(timeout_options(), 1);
-	rig_arrive();
-	rig_at(30000);
-	rig_exits(0, END_SIGNAL);
-	CHECK_EQ(0, rig_app(0)->backoff.delay);
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUEST_TIMEOUT]);
 }
 
 static void
@@ -461,7 +453,6 @@ main(int argc, char **argv)
 	RUN(a_prefetched_session_ages_from_its_turn_on);
 	RUN(of_several_sessions_the_oldest_counts);
 	RUN(a_retiring_process_has_its_request_timeout_too);
-	RUN(a_request_timeout_is_no_failure_of_the_app);
 	RUN(a_slow_session_is_reported_once);
 	RUN(at_max_lifetime_the_replacement_is_ready_first);
 	RUN(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);

@@ -250,19 +250,14 @@ victims_stop_at_the_pace_of_stop_delay(void)
 }
 
 static void
-load_leaves_min_processes(void)
+load_leaves_min_processes_and_min_idle(void)
 {
-	rig.o.min_processes = 3;
-	rig_running(rig.o, 5);
-	AFTER(rig_at(600000), "stop 4, stop 3");
-}
-
-static void
-load_leaves_min_idle(void)
-{
-	rig.o.min_idle = 3;
-	rig_running(rig.o, 5);
-	AFTER(rig_at(600000), "stop 4, stop 3");
+	for (int idle = 0; idle < 2; idle++) {
+		begin();
+		*(idle ? &rig.o.min_idle : &rig.o.min_processes) = 3;
+		rig_running(rig.o, 5);
+		AFTER(rig_at(600000), "stop 4, stop 3");
+	}
 }
 
 /* A process of two is always busy: alone it would be at 100 percent. */
@@ -413,8 +408,7 @@ main(int argc, char **argv)
 	RUN(unneeded_processes_stop_at_the_kill_interval);
 	RUN(each_update_marks_one_process);
 	RUN(victims_stop_at_the_pace_of_stop_delay);
-	RUN(load_leaves_min_processes);
-	RUN(load_leaves_min_idle);
+	RUN(load_leaves_min_processes_and_min_idle);
 	RUN(no_process_is_marked_if_the_rest_would_be_busy);
 	RUN(as_many_processes_stay_as_keep_the_load_under_the_threshold);
 	RUN(the_last_process_stays_with_a_single_threshold_of_0);

@@ -32,17 +32,7 @@ with_no_queue_connections_come_in_while_a_process_has_room(void)
 }
 
 static void
-accepting_is_resumed_when_there_is_room_again(void)
-{
-	rig.o.max_queue = 1;
-	begin_busy(rig.o);
-	rig_arrive();
-	AFTER(rig_accept_paused(0), "");
-	AFTER(rig_done(0), "hand 1>0, resume 0");
-}
-
-static void
-accepting_is_resumed_once(void)
+accepting_is_resumed_once_when_there_is_room_again(void)
 {
 	rig.o.max_queue = 2;
 	begin_busy(rig.o);
@@ -122,15 +112,6 @@ with_on_full_close_the_newcomer_is_refused(void)
 }
 
 static void
-with_on_full_close_any_number_comes_in(void)
-{
-	rig.o.max_queue = 0;
-	rig.o.close_when_full = true;
-	begin_busy(rig.o);
-	CHECK(pool_may_accept(&rig.pool, 0));
-}
-
-static void
 a_number_is_not_used_again_before_its_refusal_is_done(void)
 {
 	rig.o.max_queue = 0;
@@ -146,22 +127,13 @@ static void
 a_full_queue_is_told_once_until_it_was_empty(void)
 {
 	rig.o.max_queue = 1;
-	begin_busy(rig.o);
-	rig.tells = true;
-	AFTER(rig_arrive(), "tell 0 full");
-	rig_done(0);
-	AFTER(rig_arrive(), "hand 1>0, tell 0 full");
-}
-
-static void
-a_full_queue_is_told_once_while_it_is_full(void)
-{
-	rig.o.max_queue = 1;
 	rig.o.close_when_full = true;
 	begin_busy(rig.o);
 	rig.tells = true;
 	AFTER(rig_arrive(), "tell 0 full");
 	AFTER(rig_arrive(), "refuse 2 full");
+	rig_done(0);
+	AFTER(rig_arrive(), "hand 1>0, tell 0 full");
 }
 
 static void
@@ -340,18 +312,15 @@ main(int argc, char **argv)
 	rig_start(argc, argv);
 	RUN(with_on_full_wait_no_more_come_in_than_max_queue);
 	RUN(with_no_queue_connections_come_in_while_a_process_has_room);
-	RUN(accepting_is_resumed_when_there_is_room_again);
-	RUN(accepting_is_resumed_once);
+	RUN(accepting_is_resumed_once_when_there_is_room_again);
 	RUN(accepting_that_found_no_room_after_all_is_resumed_again);
 	RUN(accepting_that_found_the_backlog_empty_is_not_resumed_again);
 	RUN(accepting_is_resumed_when_a_waiter_leaves);
 	RUN(accepting_is_resumed_when_max_queue_grows);
 	RUN(a_paused_listener_counts_as_a_waiter_since_the_pause);
 	RUN(with_on_full_close_the_newcomer_is_refused);
-	RUN(with_on_full_close_any_number_comes_in);
 	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
 	RUN(a_full_queue_is_told_once_until_it_was_empty);
-	RUN(a_full_queue_is_told_once_while_it_is_full);
 	RUN(a_connection_that_is_refused_at_once_has_no_process);
 	RUN(the_longest_queue_is_remembered);
 	RUN(a_waiter_is_refused_after_queue_timeout);

@@ -43,11 +43,9 @@ an_idle_process_is_kept_for_what_a_start_costs(void)
 			(void)rig_ready(n);
 		o.min_processes = 1;
 		LET(rig_change(0, &o));
-		AFTER(rig_at(t[0] + t[1] - 1), "");
-		AFTER(rig_at(t[0] + t[1]), "stop 0");
+		NOT_BEFORE(t[0] + t[1], "stop 0");
 		rig_exits(0, END_EXIT);
-		AFTER(rig_at(t[0] + t[1] + t[2] - 1), "");
-		AFTER(rig_at(t[0] + t[1] + t[2]), "stop 1");
+		NOT_BEFORE(t[0] + t[1] + t[2], "stop 1");
 	}
 }
 

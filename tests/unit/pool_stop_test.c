@@ -329,8 +329,9 @@ accepting_paused_after_the_drain_delays_no_end(void)
 	AFTER(rig_exits(0, END_EXIT), "over 0");
 }
 
+/* An app is over, and there are news of it that were not taken out. */
 static void
-no_news_are_told_of_an_app_that_was_freed(void)
+begin_over_with_news(void)
 {
 	struct action a;
 
@@ -343,6 +344,12 @@ no_news_are_told_of_an_app_that_was_freed(void)
 	rig_change(0, &rig.o);
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_OVER, a.kind);
+}
+
+static void
+no_news_are_told_of_an_app_that_was_freed(void)
+{
+	begin_over_with_news();
 	AFTER(pool_app_free(&rig.pool, 0), "");
 }
 
@@ -350,17 +357,7 @@ no_news_are_told_of_an_app_that_was_freed(void)
 static void
 no_news_are_told_of_the_former_app_of_a_number(void)
 {
-	struct action a;
-
-	rig.tells = true;
-	LET(rig_add(&rig.o));
-	rig_spawned(0);
-	LET(rig_exits(0, END_FAILURE));
-	rig_leave(0);
-	rig.o.start_limit = 1;
-	rig_change(0, &rig.o);
-	CHECK(pool_next_action(&rig.pool, &a));
-	CHECK_EQ(ACTION_OVER, a.kind);
+	begin_over_with_news();
 	pool_app_free(&rig.pool, 0);
 	CHECK_EQ(0, rig_add(&rig.o));
 	CHECK_STR("spawn 0", rig_did());
