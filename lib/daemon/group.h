@@ -36,7 +36,7 @@ struct group_size {
 	uint32_t max;
 };
 
-/* A size that an operator has set; see hold.c. */
+/* A size that an operator has set. */
 struct group_resizing {
 	bool set;
 	struct group_size now; /* the one in force, */
@@ -216,6 +216,22 @@ void apps_change(struct supervisor *s, struct app_listeners *prepared,
  */
 void apps_over(struct supervisor *s, const struct action *a, tstamp now);
 
+/* Room for why a size is refused. */
+#define SIZE_WHY 192
+
+/* Room for a size in words. */
+#define SIZE_TEXT 48
+
+/* "2 to 8 processes", or "1 process". Returns buf. */
+const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
+
+/*
+ * Sets another size, or that of the file again. False: why says what would be
+ * valid.
+ */
+bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
+    tstamp now);
+
 /* --- hold.c -------------------------------------------------------------- */
 
 /*
@@ -243,31 +259,6 @@ void hold_start(struct group *g, tstamp now);
 
 /* The group goes. */
 void hold_forget(struct group *g);
-
-/* Room for why a size is refused. */
-#define SIZE_WHY 192
-
-/* Room for a size in words. */
-#define SIZE_TEXT 48
-
-/* "2 to 8 processes", or "1 process". Returns buf. */
-const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
-
-/* The options of the app for the core, with the size that it has now. */
-void size_options(const struct group *g, struct app_options *out);
-
-/*
- * Sets another size, or that of the file again. False: why says what would be
- * valid.
- */
-bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
-    tstamp now);
-
-/*
- * The group has the options of a new configuration: tells, as logging_tell()
- * does, which size holds if an operator has set one.
- */
-void size_reloaded(struct group *g, FILE *answer);
 
 /* --- parking.c ----------------------------------------------------------- */
 
