@@ -184,34 +184,7 @@ target_process(const struct supervisor *s, const struct target *t)
 	return x->stamp == t->stamp && x->state != PROCESS_GONE ? x : NULL;
 }
 
-/* --- every command ------------------------------------------------------ */
-
-/* Whether the client may have something done that takes a while. */
-static bool
-may_steer(struct client *cl, char *const *words)
-{
-	if (!cl->all->sup->stopping)
-		return client_may_wait(cl) && target_choose(cl, words);
-	client_error(cl, "the daemon is stopping");
-	return false;
-}
-
-/* Has the client steer the app of this name. NULL: it was told why not. */
-static struct group *
-choose_app(struct client *cl, char *name)
-{
-	char *const words[] = { name, NULL };
-	const struct target *t;
-
-	if (!may_steer(cl, words))
-		return NULL;
-	t = &cl->targets->list[0];
-	if (t->process == ILIST_NONE)
-		return cl->all->sup->groups[t->app];
-	client_error(
-	    cl, "%s is a worker of %s; this takes an app", name, t->name);
-	return NULL;
-}
+/* --- the app of a command ----------------------------------------------- */
 
 /* The app that the client has chosen; NULL: it leaves, and was told so. */
 static const struct app *
@@ -368,12 +341,10 @@ restart_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_restart(struct client *cl, char *const *words, tstamp now)
+steer_restart(struct client *cl, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
 
-	if (!may_steer(cl, words))
-		return;
 	for (size_t i = 0; i < cl->targets->len; i++) {
 		const struct target *t = &cl->targets->list[i];
 		const struct app *a = &p->apps[t->app];
@@ -430,15 +401,12 @@ detach_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_detach(struct client *cl, char *const *words, tstamp now)
+steer_detach(struct client *cl, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
+	struct target *t = &cl->targets->list[0];
 	const struct process *x;
-	struct target *t;
 
-	if (!may_steer(cl, words))
-		return;
-	t = &cl->targets->list[0];
 	if (t->process == ILIST_NONE) {
 		client_error(cl,
 		    "%s is an app: detach takes the identifier of a worker, "
@@ -497,13 +465,12 @@ resize_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_resize(struct client *cl, char *const *words, tstamp now)
+steer_resize(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
-	struct group *g = choose_app(cl, words[0]);
 	char why[SIZE_WHY];
 	uint64_t size[2];
 
-	for (int i = 0; g != NULL && i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		const char *word = words[1 + i];
 
 		if (number_parse(word, strlen(word), &size[i]) &&
@@ -515,8 +482,6 @@ steer_resize(struct client *cl, char *const *words, tstamp now)
 		    word, CONF_PROCESSES_MAX);
 		return;
 	}
-	if (g == NULL)
-		return;
 	if (size_set(g, (uint32_t)size[0], (uint32_t)size[1], why, now))
 		wait_while(cl, resize_goes_on);
 	else
@@ -560,14 +525,11 @@ hold_goes_on(struct client *cl, struct progress *out)
 
 /* One that is drained already is waited for. */
 static void
-steer_drain(struct client *cl, char *const *words, tstamp now)
+steer_drain(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
-	struct group *g = choose_app(cl, words[0]);
-	const struct app *a;
+	const struct app *a = &g->sup->pool.apps[g->app];
 
-	if (g == NULL)
-		return;
-	a = &g->sup->pool.apps[g->app];
+	(void)words;
 	if (a->phase == APP_RUNNING) {
 		hold_drain(g, now);
 	} else if (a->leaving.why != END_DRAINED) {
@@ -578,12 +540,9 @@ steer_drain(struct client *cl, char *const *words, tstamp now)
 }
 
 static void
-steer_stop(struct client *cl, char *const *words, tstamp now)
+steer_stop(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
-	struct group *g = choose_app(cl, words[0]);
-
-	if (g == NULL)
-		return;
+	(void)words;
 	hold_stop(g, now);
 	wait_while(cl, hold_goes_on);
 }
@@ -621,12 +580,8 @@ run_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_resume(struct client *cl, char *const *words, tstamp now)
+steer_resume(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
-	struct group *g = choose_app(cl, words[0]);
-
-	if (g == NULL)
-		return;
 	if (g->hold.stopped) {
 		client_error(cl,
 		    "%s is %s, and not drained: start has it run again",
@@ -639,12 +594,8 @@ steer_resume(struct client *cl, char *const *words, tstamp now)
 }
 
 static void
-steer_start(struct client *cl, char *const *words, tstamp now)
+steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
-	struct group *g = choose_app(cl, words[0]);
-
-	if (g == NULL)
-		return;
 	if (g->hold.muted) {
 		client_error(cl,
 		    "%s is %s, and not stopped: resume has it run again",
@@ -666,17 +617,37 @@ steer_start(struct client *cl, char *const *words, tstamp now)
 void
 steer_run(struct client *cl, enum command_id id, char *const *words, tstamp now)
 {
-	static void (*const runs[COMMANDS])(
-	    struct client *, char *const *, tstamp) = {
-		[COMMAND_DETACH] = steer_detach,
-		[COMMAND_DRAIN] = steer_drain,
-		[COMMAND_RESIZE] = steer_resize,
-		[COMMAND_RESTART] = steer_restart,
-		[COMMAND_RESUME] = steer_resume,
-		[COMMAND_START] = steer_start,
-		[COMMAND_STOP] = steer_stop,
+	/* A command is for one app, whose name comes first, or for targets. */
+	static const struct {
+		void (*app)(
+		    struct client *, struct group *, char *const *, tstamp);
+		void (*targets)(struct client *, tstamp);
+	} steers[COMMANDS] = {
+		[COMMAND_DETACH] = { .targets = steer_detach },
+		[COMMAND_DRAIN] = { .app = steer_drain },
+		[COMMAND_RESIZE] = { .app = steer_resize },
+		[COMMAND_RESTART] = { .targets = steer_restart },
+		[COMMAND_RESUME] = { .app = steer_resume },
+		[COMMAND_START] = { .app = steer_start },
+		[COMMAND_STOP] = { .app = steer_stop },
 	};
+	const bool app = steers[id].app != NULL;
+	char *const name[] = { words[0], NULL };
+	struct supervisor *s = cl->all->sup;
+	const struct target *t;
 
-	assert(runs[id] != NULL);
-	runs[id](cl, words, now);
+	assert(app || steers[id].targets != NULL);
+	if (s->stopping)
+		client_error(cl, "the daemon is stopping");
+	if (s->stopping || !client_may_wait(cl) ||
+	    !target_choose(cl, app ? name : words))
+		return;
+	t = cl->targets->list;
+	if (!app)
+		steers[id].targets(cl, now);
+	else if (t->process == ILIST_NONE)
+		steers[id].app(cl, s->groups[t->app], words, now);
+	else
+		client_error(cl, "%s is a worker of %s; this takes an app",
+		    words[0], t->name);
 }
