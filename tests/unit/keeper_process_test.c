@@ -6,15 +6,14 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include <arpa/inet.h>
 #include <libgen.h>
 #include <limits.h>
 #include <linux/userfaultfd.h>
-#include <netinet/in.h>
 
 #include "daemon/keeper.h"
 
 #include "fixture.h"
+#include "tcp.h"
 
 static void
 begin(void)
@@ -80,33 +79,6 @@ is_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
 }
 
-/* Makes a connected socket with unsent data that lingers for this long. */
-static int
-lingering(int *client, int seconds)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	struct linger linger = { .l_onoff = 1, .l_linger = seconds };
-	static char data[65536];
-	socklen_t len = sizeof(addr);
-	int listener, server;
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	*client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == -1 ||
-	    listen(listener, 1) == -1 ||
-	    getsockname(listener, (struct sockaddr *)&addr, &len) == -1 ||
-	    connect(*client, (struct sockaddr *)&addr, len) == -1)
-		return -1;
-	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	close(listener);
-	while (send(server, data, sizeof(data), MSG_DONTWAIT) > 0)
-		continue;
-	(void)setsockopt(
-	    server, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	return server;
-}
-
 /* Sends from a page that nobody ever provides, and so has the socket locked. */
 static _Noreturn void
 sit_in_send(int fd)
@@ -159,8 +131,7 @@ a_connection_that_somebody_has_locked_holds_nobody_up(void)
 	tstamp begun;
 	pid_t sitter;
 
-	server = lingering(&client, 20);
-	NEED(server != -1);
+	server = tcp_lingering(&client, 20);
 	/* The end of the client does not linger: it is closed here. */
 	sitter = fork();
 	if (sitter == 0)
@@ -183,8 +154,7 @@ one_that_lingers_is_closed_by_a_keeper(void)
 	int client, server;
 	char bytes[65536];
 
-	server = lingering(&client, 20);
-	NEED(server != -1);
+	server = tcp_lingering(&client, 20);
 	keeper_close_conn(fixture.group, server, true, false);
 	CHECK(is_open(server));
 	close_all();

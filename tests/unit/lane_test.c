@@ -3,10 +3,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -16,6 +14,7 @@
 
 #include "check.h"
 #include "descriptors.h"
+#include "tcp.h"
 
 #define MANY 1000
 
@@ -219,41 +218,13 @@ any_number_of_descriptors_is_closed(void)
 	CHECK_EQ(before, descriptors());
 }
 
-/* Makes a connected socket with unsent data that lingers for this long. */
-static int
-lingering(int *client, int seconds)
-{
-	struct sockaddr_in addr = { .sin_family = AF_INET };
-	struct linger linger = { .l_onoff = 1, .l_linger = seconds };
-	static char data[65536];
-	socklen_t len = sizeof(addr);
-	int listener, server;
-
-	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	*client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == -1 ||
-	    listen(listener, 1) == -1 ||
-	    getsockname(listener, (struct sockaddr *)&addr, &len) == -1 ||
-	    connect(*client, (struct sockaddr *)&addr, len) == -1)
-		return -1;
-	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	close(listener);
-	while (send(server, data, sizeof(data), MSG_DONTWAIT) > 0)
-		continue;
-	(void)setsockopt(
-	    server, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	return server;
-}
-
 static void
 a_lingering_socket_is_closed_at_once(void)
 {
 	struct work w;
 	tstamp begun = monotonic();
-	int client, server = lingering(&client, 20);
+	int client, server = tcp_lingering(&client, 20);
 
-	NEED(server != -1);
 	start();
 	lane_close(&lane, server);
 	submit(&w, 0);

@@ -5,10 +5,9 @@
 
 #include <sys/socket.h>
 
-#include <netinet/in.h>
-
 #include "../support/counter_check.h"
 #include "check.h"
+#include "tcp.h"
 
 #define CLIENTS 200
 
@@ -302,24 +301,6 @@ the_daemons_own_client_waits_for_no_other(void)
 	say(64, "RELEASE\n");
 	turn();
 	CHECK_EQ(1, heard(64));
-}
-
-/* A connected pair of TCP. */
-static void
-tcp_pair(int sv[2])
-{
-	struct sockaddr_in at = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(at);
-	int l = socket(AF_INET, SOCK_STREAM, 0);
-
-	sv[0] = socket(AF_INET, SOCK_STREAM, 0);
-	if (bind(l, (struct sockaddr *)&at, len) == -1 || listen(l, 1) == -1 ||
-	    getsockname(l, (struct sockaddr *)&at, &len) == -1 ||
-	    connect(sv[0], (struct sockaddr *)&at, len) == -1 ||
-	    (sv[1] = accept(l, NULL, NULL)) == -1)
-		abort();
-	(void)close(l);
 }
 
 /* A read ends at urgent data, and what follows has come already. */

@@ -6,16 +6,15 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <time.h>
 
 #include "daemon/refusal.h"
 
 #include "check.h"
+#include "tcp.h"
 
 #define BEGIN_REQUEST "\1\1\0\7\0\10\0\0"
 
@@ -132,22 +131,14 @@ struct pair {
 };
 
 static void
-tcp_pair(struct pair *p)
+inet_pair(struct pair *p)
 {
-	struct sockaddr_in addr = { .sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(addr);
-	int l = socket(AF_INET, SOCK_STREAM, 0);
+	int sv[2];
 
-	CHECK_EQ(0, bind(l, (struct sockaddr *)&addr, len));
-	CHECK_EQ(0, listen(l, 1));
-	CHECK_EQ(0, getsockname(l, (struct sockaddr *)&addr, &len));
+	tcp_pair(sv);
 	p->tcp = true;
-	p->client = socket(AF_INET, SOCK_STREAM, 0);
-	CHECK_EQ(0, connect(p->client, (struct sockaddr *)&addr, len));
-	p->server = accept(l, NULL, NULL);
-	CHECK(p->server != -1);
-	close(l);
+	p->client = sv[0];
+	p->server = sv[1];
 }
 
 static void
@@ -161,7 +152,7 @@ unix_pair(struct pair *p)
 	p->server = sv[1];
 }
 
-static void (*const pairs[])(struct pair *) = { tcp_pair, unix_pair };
+static void (*const pairs[])(struct pair *) = { inet_pair, unix_pair };
 
 #define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
 

@@ -14,6 +14,7 @@
 #include "sys/watch.h"
 
 #include "check.h"
+#include "tcp.h"
 
 /* A call that waits has to end within this, with nobody else on the machine. */
 #define SOON TSPAN_MSECONDS(150)
@@ -85,22 +86,6 @@ in_a_turn(void (*run)(void *), void *arg)
 	return a.took;
 }
 
-static int
-listen_here(struct sockaddr_in *addr)
-{
-	socklen_t len = sizeof(*addr);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	*addr = (struct sockaddr_in){
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-	if (fd == -1 || bind(fd, (void *)addr, len) == -1 ||
-	    listen(fd, 8) == -1 || getsockname(fd, (void *)addr, &len) == -1)
-		return -1;
-	return fd;
-}
-
 static void
 accept_nothing(void *arg)
 {
@@ -121,31 +106,11 @@ close_it(void *arg)
 	(void)close(*(int *)arg);
 }
 
-/* A connection that lingers for ten seconds, with more than its peer reads. */
-static int
-lingering(int *peer_out)
-{
-	static char much[65536];
-	const struct linger ten = { .l_onoff = 1, .l_linger = 10 };
-	struct sockaddr_in addr;
-	int listener = listen_here(&addr), fd;
-
-	*peer_out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (connect(*peer_out, (void *)&addr, sizeof(addr)) == -1)
-		return -1;
-	fd = accept(listener, NULL, NULL);
-	close(listener);
-	while (send(fd, much, sizeof(much), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
-		continue;
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &ten, sizeof(ten));
-	return fd;
-}
-
 static void
 a_turn_that_sits_in_accept_is_interrupted(void)
 {
 	struct sockaddr_in addr;
-	int fd = listen_here(&addr);
+	int fd = tcp_listen(&addr);
 	tspan took = TSTAMP_NEVER;
 
 	NEED(start());
@@ -164,9 +129,8 @@ a_close_that_lingers_is_interrupted(void)
 
 	NEED(start());
 	for (int i = 0; i < ATTEMPTS && took >= SOON; i++) {
-		int peer, fd = lingering(&peer);
+		int peer, fd = tcp_lingering(&peer, 10);
 
-		NEED(fd != -1);
 		took = in_a_turn(close_it, &fd);
 		CHECK_ERRNO(EBADF, close(fd));
 		close(peer);
@@ -180,7 +144,7 @@ static void
 a_turn_is_interrupted_as_long_as_it_lasts(void)
 {
 	struct sockaddr_in addr;
-	int fd = listen_here(&addr);
+	int fd = tcp_listen(&addr);
 
 	NEED(start());
 	CHECK(in_a_turn(accept_nothing_three_times, &fd) >= 2 * WATCH_LIMIT);
@@ -193,7 +157,7 @@ what_the_turn_was_at_is_told_once(void)
 {
 	struct watch_sight at = { 0 };
 	struct sockaddr_in addr;
-	int fd = listen_here(&addr);
+	int fd = tcp_listen(&addr);
 
 	NEED(start());
 	(void)in_a_turn(accept_nothing, &fd);
@@ -227,7 +191,7 @@ the_watch_over_an_idle_loop_sleeps(void)
 {
 	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(300) };
 	struct sockaddr_in addr;
-	int fd = listen_here(&addr);
+	int fd = tcp_listen(&addr);
 	bool sleeps = false;
 
 	NEED(start());
@@ -277,7 +241,7 @@ static void
 a_watch_that_was_killed_is_replaced(void)
 {
 	struct sockaddr_in addr;
-	int fd = listen_here(&addr);
+	int fd = tcp_listen(&addr);
 	pid_t first;
 
 	NEED(start());
