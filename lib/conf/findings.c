@@ -19,10 +19,7 @@ struct finding {
 	const char *text;
 };
 
-static void findings_add(struct findings *f, bool mistake, struct where where,
-    const char *fmt, va_list ap) __attribute__((format(printf, 4, 0)));
-
-static void
+static void __attribute__((format(printf, 4, 0)))
 findings_add(struct findings *f, bool mistake, struct where where,
     const char *fmt, va_list ap)
 {

@@ -85,7 +85,6 @@ conf_report_fini(struct conf_report *report)
 	struct arena a = { .blocks = report->memory };
 
 	arena_fini(&a);
-	memset(report, 0, sizeof(*report));
 }
 
 char *

@@ -71,11 +71,8 @@ on_call(cfg_t *cfg, cfg_opt_t *opt, int argc, const char **argv)
 	return 0;
 }
 
-static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
-
 /* Something that the prescan does not know of: libconfuse stops here. */
-static void
+static void __attribute__((format(printf, 2, 0)))
 on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
 	(void)cfg;

@@ -93,14 +93,11 @@ has_bad(const struct prescan *p, const struct token *last)
 	return false;
 }
 
-static void reject(struct prescan *p, struct token *last, int line,
-    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
 /*
  * Goes on behind last: the section lacks that statement. Reports why, but only
  * once; NULL: that was reported.
  */
-static void
+static void __attribute__((format(printf, 4, 5)))
 reject(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 {
 	va_list ap;

@@ -23,11 +23,8 @@ struct scan {
 	int line;
 };
 
-static void scan_bad(struct scan *s, int line, struct token *t, const char *fmt,
-    ...) __attribute__((format(printf, 4, 5)));
-
 /* Reports a mistake that begins in that line; t: the token with it, or NULL. */
-static void
+static void __attribute__((format(printf, 4, 5)))
 scan_bad(struct scan *s, int line, struct token *t, const char *fmt, ...)
 {
 	va_list ap;

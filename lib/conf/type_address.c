@@ -292,9 +292,7 @@ const struct type type_listen = {
 
 /* ---- limit = "SERVER KEY WORKERS MAXQUEUE TIMEOUT" ---- */
 
-/*
- * The longest key: what a line of the protocol has room for beside the numbers.
- */
+/* The longest key: a line of the protocol has room for no more. */
 #define LIMIT_KEY_MAX 256
 
 static bool
