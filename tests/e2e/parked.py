@@ -5,6 +5,7 @@ Clients of app web, which is run by workers/parker, and keep their connections.
 Each knows what it has asked; what is wrong is printed, with up to LIMIT seconds
 for the daemon to agree.
 """
+import contextlib
 import os
 import random
 import signal
@@ -152,7 +153,9 @@ def deaths_lose_none():
         agree("all have one", lambda app: app["retaken"] > former or all(
             w["sessions"] for w in app["workers"] if w["pid"] in doomed))
         for pid in doomed:
-            os.kill(pid, signal.SIGKILL)
+            # One that was to leave may have left.
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         for client in clients:
             client.hear()
     all_are_there(clients)
@@ -288,10 +291,9 @@ def parking_twice_ends_the_process_alone():
     clients = []
     for i in range(4):
         clients.append(parked_one(f"client-{i}"))
+        agree("ended", lambda app: app["exits"].get("nonsense", 0) > i)
         agree("idle", lambda app: app["idle"] >= 1)
     expect(parked=4, lost=0)
-    if not web()["exits"].get("nonsense"):
-        print("no process was ended", web()["exits"])
 
 
 def a_guessed_serial_ends_the_process_that_guesses():
