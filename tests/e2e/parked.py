@@ -278,6 +278,7 @@ def a_kept_copy_disturbs_nobody():
         client.close()
     expect(parked=10, completed=10, lost=0)
     ask_all(clients[10:])
+    expect(parked=10, sessions=0, lost=0)
     killed = pids()
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
