@@ -209,6 +209,9 @@ attack() {
 	for attack; do
 		"begin_$attack"
 	done
+	# Where the processors are busy, so many programs take some seconds to
+	# start; the attacks themselves go on.
+	[ -z "$(judge_b)" ] || watch_b "$seconds"
 	assert_b_is_served
 	for name in b "$@"; do
 		case $(status apps "$name" accepted 2>/dev/null) in
