@@ -3,8 +3,8 @@
 
 /*
  * Socket addresses as text, in the words of pool.conf: "127.0.0.1:8080",
- * "[::1]:80", "unix:/run/web.sock", "unix:@abstract". The addresses of Unix
- * sockets are made by inline functions, so that libapppool links nothing more.
+ * "[::1]:80", "unix:/run/web.sock", "unix:@abstract". Inline functions make
+ * those of Unix sockets, so that libapppool links nothing more.
  */
 
 #include <sys/socket.h>
@@ -19,7 +19,8 @@
 /*
  * Writes the address into buf, which holds size bytes (at least 1); a text
  * that does not fit is cut. Bytes of a path that a terminal could take for a
- * command come out as \xHH. An unknown family gives "family N". Returns buf.
+ * command come out as \xHH. An address of another family, or too short for its
+ * own, is "unknown". Returns buf.
  */
 char *address_format(
     const struct sockaddr *addr, socklen_t len, char *buf, size_t size);
