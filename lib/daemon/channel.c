@@ -191,12 +191,9 @@ channel_receive_back(struct worker *w, int *fd_out)
 			*fd_out = got.nfds > 0 ? got.fds[0] : -1;
 			return channel_conn(w->sup, message, (size_t)n);
 		}
-		if (got.nfds > 0)
+		if (got.nfds > 0 || !got.lost_fds)
 			again = fdpass_send_many(w->channel.fd, message,
 			    (size_t)n, got.fds, got.nfds);
-		else if (!got.lost_fds)
-			again =
-			    fdpass_send(w->channel.fd, message, (size_t)n, -1);
 		if (again != -1)
 			w->pickup.sent += (uint64_t)n;
 		for (size_t i = 0; i < got.nfds; i++)

@@ -397,8 +397,7 @@ static bool
 keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
     size_t n, tstamp now)
 {
-	if ((n == 0 ? fdpass_send(k->io.fd, buf, len, -1)
-		    : fdpass_send_many(k->io.fd, buf, len, fds, n)) == -1)
+	if (fdpass_send_many(k->io.fd, buf, len, fds, n) == -1)
 		return false;
 	k->told = true;
 	k->taking = buf[0] == KEEPER_TAKE;
@@ -425,7 +424,8 @@ keeper_take(struct keeper *k, tstamp now)
 	if (!k->taking) {
 		n = recv(k->io.fd, packet, sizeof(packet), MSG_DONTWAIT);
 	} else {
-		n = fdpass_recv_whole(k->io.fd, packet, sizeof(packet), &fd);
+		n = fdpass_recv_one(k->io.fd, packet, sizeof(packet),
+		    MSG_DONTWAIT | MSG_PEEK, &fd);
 		if (n != -1 || errno != EMFILE) {
 			k->no_room_since = TSTAMP_NEVER;
 		} else {

@@ -12,6 +12,8 @@
  * ready, which is started after a pause.
  */
 
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -109,7 +111,8 @@ fork_settle(struct fork *f, bool given_up)
 
 	(void)loop_set(loop, &f->io, 0);
 	/* Each packet would cost more. */
-	(void)fdpass_note_senders(f->io.fd, false);
+	(void)setsockopt(
+	    f->io.fd, SOL_SOCKET, SO_PASSCRED, &(int){ 0 }, sizeof(int));
 	if (w->template == NULL)
 		w->group->starts.n--;
 	w->start.fork = NULL;
@@ -341,7 +344,8 @@ fork_begin(struct worker *w, struct worker *by)
 	if (keeps)
 		w->output = keeper_hold(g, w->id, w->process,
 		    id->change ? id->uid : (uid_t)-1, fds + 1);
-	if (fdpass_note_senders(f->io.fd, true) != -1 &&
+	if (setsockopt(f->io.fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 },
+		sizeof(int)) != -1 &&
 	    loop_set(&s->loop, &f->io, EPOLLIN) != -1 &&
 	    keeps == (w->output != NULL))
 		sent = fdpass_send_many(

@@ -43,46 +43,26 @@ fdpass_send_many(
 {
 	union control_all control;
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct msghdr msg = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = CMSG_SPACE(nfds * sizeof(int)) };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 
-	assert(len > 0 && nfds > 0 && nfds <= FDPASS_MAX);
+	assert(len > 0 && nfds <= FDPASS_MAX);
 
-	memset(&control, 0, CMSG_SPACE(nfds * sizeof(int)));
-	control.align.cmsg_len = CMSG_LEN(nfds * sizeof(int));
-	control.align.cmsg_level = SOL_SOCKET;
-	control.align.cmsg_type = SCM_RIGHTS;
-	memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
+	if (nfds > 0) {
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_SPACE(nfds * sizeof(int));
+		memset(&control, 0, msg.msg_controllen);
+		control.align.cmsg_len = CMSG_LEN(nfds * sizeof(int));
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
+	}
 	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 ssize_t
 fdpass_send(int sock, const void *buf, size_t len, int fd)
 {
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	assert(len > 0);
-
-	if (fd != -1)
-		return fdpass_send_many(sock, buf, len, &fd, 1);
-	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
-/*
- * A process that shares this end may have asked for the sender's pidfd to come
- * with each packet.  The message may hold a negative errno instead.
- */
-static void
-close_pidfd(const struct cmsghdr *c)
-{
-	int fd;
-
-	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
-	if (fd >= 0)
-		(void)close(fd);
+	return fdpass_send_many(sock, buf, len, &fd, fd != -1);
 }
 
 /* Collects the descriptors of a received message. */
@@ -91,18 +71,23 @@ descriptors(struct msghdr *msg, struct fdpass_got *got)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
 	     c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET)
-			continue;
-
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		int pidfd;
 
-		if (c->cmsg_type == SCM_RIGHTS) {
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
 			assert(count <= FDPASS_MAX - got->nfds);
 			memcpy(got->fds + got->nfds, CMSG_DATA(c),
 			    count * sizeof(int));
 			got->nfds += count;
-		} else if (c->cmsg_type == SCM_PIDFD) {
-			close_pidfd(c);
+		} else if (c->cmsg_level == SOL_SOCKET &&
+		    c->cmsg_type == SCM_PIDFD) {
+			/*
+			 * A process that shares this end may have asked for the
+			 * sender's. A negative errno may stand there instead.
+			 */
+			memcpy(&pidfd, CMSG_DATA(c), sizeof(pidfd));
+			if (pidfd >= 0)
+				(void)close(pidfd);
 		}
 	}
 }
@@ -146,55 +131,27 @@ fdpass_is_later(int error)
 ssize_t
 fdpass_recv_one(int sock, void *buf, size_t size, int flags, int *fd_out)
 {
+	const bool peeks = (flags & MSG_PEEK) != 0;
 	struct fdpass_got got;
 	ssize_t n = fdpass_recv(sock, buf, size, flags, &got);
-	size_t kept = 0;
-
-	if (n == -1)
-		return -1;
-
-	if (got.nfds > 0 && !got.truncated)
-		kept = 1;
-	for (size_t i = kept; i < got.nfds; i++)
-		(void)close(got.fds[i]);
-	if (got.truncated) {
-		errno = EMSGSIZE;
-		return -1;
-	}
-	*fd_out = kept == 1 ? got.fds[0] : -1;
-	return n;
-}
-
-ssize_t
-fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out)
-{
-	struct fdpass_got got;
-	ssize_t n = fdpass_recv(sock, buf, size, MSG_DONTWAIT | MSG_PEEK, &got);
-	size_t kept;
+	bool fails;
 	char byte;
 
 	if (n == -1)
 		return -1;
-	kept = got.nfds > 0 && !got.lost_fds ? 1 : 0;
-	for (size_t i = kept; i < got.nfds; i++)
+
+	fails = peeks ? got.lost_fds : got.truncated;
+	for (size_t i = fails ? 0 : 1; i < got.nfds; i++)
 		(void)close(got.fds[i]);
-	if (got.lost_fds) {
-		errno = EMFILE;
+	if (fails) {
+		errno = peeks ? EMFILE : EMSGSIZE;
 		return -1;
 	}
-	*fd_out = kept == 1 ? got.fds[0] : -1;
+	*fd_out = got.nfds > 0 ? got.fds[0] : -1;
 	/* The packet in the queue is but another copy now. */
-	if (n > 0)
+	if (peeks && n > 0)
 		(void)recv(sock, &byte, sizeof(byte), MSG_DONTWAIT);
 	return n;
-}
-
-int
-fdpass_note_senders(int sock, bool note)
-{
-	int on = note;
-
-	return setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
 }
 
 ssize_t

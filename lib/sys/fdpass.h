@@ -20,15 +20,10 @@
 
 /* The descriptors that came with a packet, and what was lost of it. */
 struct fdpass_got {
-	/* CLOEXEC, the receiver's from now on.  Only the first nfds are set. */
-	int fds[FDPASS_MAX];
+	int fds[FDPASS_MAX]; /* nfds of them, CLOEXEC, the receiver's */
 	size_t nfds;
-	/* The packet was longer than the buffer; its rest is gone. */
-	bool truncated;
-	/*
-	 * Descriptors were sent that could not be received: this process is
-	 * at its limit, or a security module objects.  They are gone.
-	 */
+	bool truncated; /* longer than the buffer; the rest is gone */
+	/* Some are gone: this process, or a security module, takes no more. */
 	bool lost_fds;
 };
 
@@ -40,7 +35,7 @@ int fdpass_pair(int sv[2]);
 
 /*
  * Sends one packet of len bytes (at least 1: an empty one reads like the end
- * of file), with a copy of fd unless that is -1.  Never waits and never
+ * of file), with copies of up to FDPASS_MAX descriptors.  Never waits and never
  * raises SIGPIPE.  Returns len, or -1 with errno, nothing sent:
  *
  *	EAGAIN		the peer has a full queue; try when it has read
@@ -51,22 +46,20 @@ int fdpass_pair(int sv[2]);
  *	EPERM		the peer refuses descriptors, see fdpass_refuse()
  *	EMSGSIZE	larger than the socket's send buffer
  *	ENOMEM, ENOBUFS	the kernel is short of memory
- *	EBADF		fd, or sock, is not open
+ *	EBADF		a descriptor, or sock, is not open
  */
-ssize_t fdpass_send(int sock, const void *buf, size_t len, int fd);
-
-/* The same with copies of 1 … FDPASS_MAX descriptors. */
 ssize_t fdpass_send_many(
     int sock, const void *buf, size_t len, const int *fds, size_t nfds);
+
+/* The same with one descriptor, or none: -1. */
+ssize_t fdpass_send(int sock, const void *buf, size_t len, int fd);
 
 /*
  * Receives one packet into buf and everything that came with it into *got.
  * flags: 0, MSG_DONTWAIT, MSG_PEEK.  There is room for all a peer can send, so
- * that no foreign descriptor is closed here and now, but those beyond
- * RLIMIT_NOFILE: that might take long (unix sockets with descriptors in them,
- * TCP sockets with SO_LINGER).  The caller closes got->fds where it may wait.
- * Credentials, pidfds and labels that the peer asked for on a shared end do no
- * harm.
+ * that only descriptors beyond RLIMIT_NOFILE are closed here and now, which may
+ * take long (unix sockets with descriptors in them, TCP sockets with
+ * SO_LINGER): the caller closes got->fds where it may wait.
  *
  * Returns the length in buf, at most size; 0 at the end of file (no process
  * has the other end) or if someone sent an empty packet; -1 with the errno of
@@ -76,25 +69,20 @@ ssize_t fdpass_recv(
     int sock, void *buf, size_t size, int flags, struct fdpass_got *got);
 
 /*
- * Whether to try again when the socket is ready: nothing is there to read, or
- * no room to write, or the kernel lacks memory.
- */
-bool fdpass_is_later(int error);
-
-/*
  * The same for a receiver that expects at most one descriptor of a peer it
- * trusts.  *fd_out is that descriptor, CLOEXEC and the caller's, or -1 if none
- * came, for whatever reason; any more are closed.  A packet longer than size
- * is an error, EMSGSIZE, whose descriptors are closed.
+ * trusts.  *fd_out is that descriptor, the caller's, or -1 if none came or no
+ * number was free for it; any more are closed.  A packet longer than size is
+ * an error, EMSGSIZE, whose descriptors are closed.  With MSG_PEEK the packet
+ * is taken whole: where no number is free it stays, and errno is EMFILE.
  */
 ssize_t fdpass_recv_one(
     int sock, void *buf, size_t size, int flags, int *fd_out);
 
 /*
- * The same, but with no number for the descriptor: leaves the packet there,
- * and is -1 with EMFILE. Never waits.
+ * Whether to try again when the socket is ready: nothing is there to read, or
+ * no room to write, or the kernel lacks memory.
  */
-ssize_t fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out);
+bool fdpass_is_later(int error);
 
 /* The sender of a packet, as the kernel knows it. */
 struct fdpass_sender {
@@ -103,15 +91,10 @@ struct fdpass_sender {
 };
 
 /*
- * Has the kernel note who sends packets to this socket, or no longer: each
- * costs a little more then. Returns 0, or -1 and errno.
- */
-int fdpass_note_senders(int sock, bool note);
-
-/*
- * Whose the next packet is, which stays there. Never waits, and takes no
- * descriptor. Returns the length of the packet, as far as it is known to be
- * over 0; 0 at the end of file, or -1 with errno: EBADMSG, nobody has noted it.
+ * Whose the next packet is, which stays there; SO_PASSCRED has the kernel note
+ * that. Never waits, and takes no descriptor. Returns the length of the packet,
+ * as far as it is known to be over 0; 0 at the end of file, or -1 with errno:
+ * EBADMSG, nobody has noted it.
  */
 ssize_t fdpass_next_sender(int sock, struct fdpass_sender *out);
 
