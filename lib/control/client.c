@@ -437,7 +437,7 @@ void
 client_new(struct clients *all, int fd, tstamp now)
 {
 	struct client *cl = calloc(1, sizeof(*cl));
-	struct peer peer = { .uid = (uid_t)-1 };
+	struct ucred peer = { .uid = (uid_t)-1 };
 
 	if (cl == NULL) {
 		lane_close(&all->sup->closer, fd);

@@ -332,7 +332,7 @@ allow_change(struct client *cl, const struct command_line *line, tstamp now)
 {
 	const struct supervisor *s = cl->all->sup;
 	const gid_t group = s->config->conf->control_gid;
-	struct peer peer = { 0 };
+	struct ucred peer = { 0 };
 	struct text words;
 
 	if (peer_identify(cl->io.fd, &peer) == -1 ||

@@ -1,10 +1,8 @@
 /* The backlog of apps that accept themselves, and their processes' sockets. */
 
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +48,7 @@
 
 struct open_listener {
 	uint32_t inode;
-	struct sockaddr_storage addr;
+	union sockets_address addr;
 };
 
 struct open_process {
@@ -124,42 +122,23 @@ open_found_listener(void *arg, const struct socket_seen *seen)
 	return seen->inode == 0 || open_take(arg, seen);
 }
 
-/* A listener at any address has all connections of its port. */
 static bool
 open_found_connection(void *arg, const struct socket_seen *seen)
 {
 	const struct backlog_look *l = arg;
-	const struct sockaddr_storage *of = &l->asked->addr;
-	const struct sockaddr_un *un = (const void *)of;
-	const struct sockaddr_in *in = (const void *)of;
-	const struct sockaddr_in6 *in6 = (const void *)of;
+	const union sockets_address *of = &l->asked->addr;
+	const char *name = of->un.sun_path;
 	bool ours = false;
 
-	if (seen->inode == 0 || seen->addr.ss_family != of->ss_family ||
-	    seen->state == TCP_LISTEN)
+	if (seen->inode == 0 || seen->state == TCP_LISTEN)
 		return true;
-	switch (of->ss_family) {
-	case AF_UNIX:
-		/* An abstract name begins with NUL, and is listed with '@'. */
-		ours = strncmp(
-			   ((const struct sockaddr_un *)&seen->addr)->sun_path +
-			       (un->sun_path[0] == '\0'),
-			   un->sun_path + (un->sun_path[0] == '\0'),
-			   sizeof(un->sun_path) - 1) == 0;
-		break;
-	case AF_INET:
-		ours = in->sin_addr.s_addr == INADDR_ANY ||
-		    memcmp(&in->sin_addr,
-			&((const struct sockaddr_in *)&seen->addr)->sin_addr,
-			sizeof(in->sin_addr)) == 0;
-		break;
-	case AF_INET6:
-		ours = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ||
-		    memcmp(&in6->sin6_addr,
-			&((const struct sockaddr_in6 *)&seen->addr)->sin6_addr,
-			sizeof(in6->sin6_addr)) == 0;
-		break;
-	}
+	/* An abstract name begins with NUL, and is listed with '@'. */
+	if (of->any.sa_family != AF_UNIX)
+		ours = sockets_covers(of, &seen->addr);
+	else if (seen->addr.any.sa_family == AF_UNIX)
+		ours = strncmp(seen->addr.un.sun_path + (name[0] == '\0'),
+			   name + (name[0] == '\0'),
+			   sizeof(of->un.sun_path) - 1) == 0;
 	return !ours || open_take(arg, seen);
 }
 
@@ -197,7 +176,6 @@ static void
 backlog_look_work(struct lane_job *job)
 {
 	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
-	const struct sockaddr_in *in;
 
 	if (l->silent &&
 	    !sockets_tcp(
@@ -205,12 +183,11 @@ backlog_look_work(struct lane_job *job)
 		l->silent = false;
 	for (size_t i = 0; l->connections && i < l->nlisteners; i++) {
 		l->asked = &l->listeners[i];
-		in = (const void *)&l->asked->addr;
-		/* Both families have the port in one place. */
-		if (in->sin_family == AF_UNIX
+		if (l->asked->addr.any.sa_family == AF_UNIX
 			? !sockets_unix(SOCKETS_ALL, open_found_connection, l)
-			: !sockets_tcp(HELD_STATES, ntohs(in->sin_port),
-			      SOCKETS_ALL, open_found_connection, l))
+			: !sockets_tcp(HELD_STATES,
+			      ntohs(l->asked->addr.in.sin_port), SOCKETS_ALL,
+			      open_found_connection, l))
 			l->unknown = true;
 	}
 	if (l->nsockets == 0)
@@ -365,7 +342,7 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 		if (open->fd == -1 || fstat(open->fd, &st) == -1)
 			continue;
 		l->listeners[l->nlisteners].inode = (uint32_t)st.st_ino;
-		l->listeners[l->nlisteners++].addr = open->addr;
+		l->listeners[l->nlisteners++].addr.storage = open->addr;
 	}
 	TAILQ_FOREACH(w, &g->workers, next) {
 		if (w->pid == 0)

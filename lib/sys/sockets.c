@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -11,7 +10,6 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -142,24 +140,23 @@ monitor_tells_tcp(const struct nlmsghdr *h, void *arg)
 	const struct inet_diag_msg *msg = NLMSG_DATA(h);
 	const uint8_t *v6only = monitor_attribute(
 	    h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
-	struct sockaddr_in in = { .sin_family = AF_INET,
-		.sin_port = msg->id.idiag_sport };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
-		.sin6_port = msg->id.idiag_sport };
 	struct socket_query *q = arg;
 	struct socket_seen seen = {
 		.inode = msg->idiag_inode,
 		.state = msg->idiag_state,
 		.queue = (long)msg->idiag_rqueue,
 		.v6only = v6only != NULL && *v6only != 0,
+		.addr.any.sa_family = msg->idiag_family,
 	};
 
-	memcpy(&in.sin_addr, msg->id.idiag_src, sizeof(in.sin_addr));
-	memcpy(&in6.sin6_addr, msg->id.idiag_src, sizeof(in6.sin6_addr));
+	/* Both families have the port in one place. */
+	seen.addr.in.sin_port = msg->id.idiag_sport;
 	if (msg->idiag_family == AF_INET)
-		memcpy(&seen.addr, &in, sizeof(in));
+		memcpy(&seen.addr.in.sin_addr, msg->id.idiag_src,
+		    sizeof(seen.addr.in.sin_addr));
 	else
-		memcpy(&seen.addr, &in6, sizeof(in6));
+		memcpy(&seen.addr.in6.sin6_addr, msg->id.idiag_src,
+		    sizeof(seen.addr.in6.sin6_addr));
 	q->enough = !q->found(q->arg, &seen);
 	return !q->enough;
 }
@@ -170,34 +167,33 @@ monitor_tells_tcp(const struct nlmsghdr *h, void *arg)
 static bool
 table_parse_tcp(const char *line, struct socket_seen *out)
 {
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
 	char host[33], word[9] = "";
 	unsigned port, state;
 	unsigned long queue;
-	uint32_t inode, part;
+	uint32_t inode, part[4] = { 0 };
+	bool v4;
 
 	if (sscanf(line,
 		"%*s %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*x:%lx %*s %*s %*s "
 		"%*s %" SCNu32,
 		host, &port, &state, &queue, &inode) != 5)
 		return false;
+	v4 = strlen(host) == 8;
 	*out = (struct socket_seen){ .inode = inode,
 		.state = (int)state,
 		.queue = (long)queue,
-		.v6only = -1 };
+		.v6only = -1,
+		.addr.any.sa_family = v4 ? AF_INET : AF_INET6 };
+	out->addr.in.sin_port = htons((uint16_t)port);
 	/* Each four bytes are a number of the machine. */
 	for (size_t i = 0; host[8 * i] != '\0' && i < 4; i++) {
 		memcpy(word, host + 8 * i, 8);
-		part = (uint32_t)strtoul(word, NULL, 16);
-		memcpy(&in6.sin6_addr.s6_addr[4 * i], &part, sizeof(part));
+		part[i] = (uint32_t)strtoul(word, NULL, 16);
 	}
-	memcpy(&in.sin_addr, &in6.sin6_addr, sizeof(in.sin_addr));
-	in.sin_port = in6.sin6_port = htons((uint16_t)port);
-	if (strlen(host) == 8)
-		memcpy(&out->addr, &in, sizeof(in));
+	if (v4)
+		out->addr.in.sin_addr.s_addr = part[0];
 	else
-		memcpy(&out->addr, &in6, sizeof(in6));
+		memcpy(&out->addr.in6.sin6_addr, part, sizeof(part));
 	return true;
 }
 
@@ -205,7 +201,6 @@ table_parse_tcp(const char *line, struct socket_seen *out)
 static bool
 table_parse_unix(const char *line, struct socket_seen *out)
 {
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	unsigned flags, state;
 	uint32_t inode;
 	int path = 0;
@@ -214,15 +209,16 @@ table_parse_unix(const char *line, struct socket_seen *out)
 		&inode, &path) != 3 ||
 	    path == 0 || line[path] == '\0')
 		return false;
-	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s", line + path);
-	*out = (struct socket_seen){
-		.inode = inode, .state = TCP_ESTABLISHED, .queue = -1
-	};
+	*out = (struct socket_seen){ .inode = inode,
+		.state = TCP_ESTABLISHED,
+		.queue = -1,
+		.addr.any.sa_family = AF_UNIX };
 	if ((flags & FLAG_LISTENS) != 0)
 		out->state = TCP_LISTEN;
 	else if (state == STATE_CONNECTING)
 		out->state = TCP_SYN_RECV;
-	memcpy(&out->addr, &un, sizeof(un));
+	(void)snprintf(out->addr.un.sun_path, sizeof(out->addr.un.sun_path),
+	    "%s", line + path);
 	return true;
 }
 
@@ -256,10 +252,7 @@ table_read(const char *name, size_t most,
 		if (q->states == 1U << TCP_LISTEN && seen.state != TCP_LISTEN)
 			break;
 		if ((q->states & 1U << seen.state) != 0 &&
-		    (q->port == 0 ||
-			/* Both families have the port in one place. */
-			((const struct sockaddr_in *)&seen.addr)->sin_port ==
-			    htons(q->port)))
+		    (q->port == 0 || seen.addr.in.sin_port == htons(q->port)))
 			q->enough = !q->found(q->arg, &seen);
 	}
 	known = known && (q->enough || !ferror(in));
@@ -319,8 +312,9 @@ monitor_tells_queue(const struct nlmsghdr *h, void *arg)
 	return true;
 }
 
+/* Connections that wait have the address of their listener. */
 struct unix_count {
-	const char *name;
+	char name[sizeof(struct sockaddr_un)];
 	long waiting;
 };
 
@@ -328,10 +322,9 @@ static bool
 unix_count_waiting(void *arg, const struct socket_seen *seen)
 {
 	struct unix_count *c = arg;
-	const struct sockaddr_un *un = (const void *)&seen->addr;
 
 	c->waiting += seen->state == TCP_SYN_RECV && seen->inode == 0 &&
-	    strcmp(un->sun_path, c->name) == 0;
+	    strcmp(seen->addr.un.sun_path, c->name) == 0;
 	return true;
 }
 
@@ -344,8 +337,7 @@ sockets_unix_queue(int fd, const struct sockaddr *addr)
 		.udiag_show = UDIAG_SHOW_RQLEN,
 		.udiag_cookie = { UINT32_MAX, UINT32_MAX },
 	};
-	char name[sizeof(struct sockaddr_un)] = "";
-	struct unix_count c = { name, 0 };
+	struct unix_count c = { .waiting = 0 };
 	struct stat st;
 	long queue = -1;
 
@@ -356,21 +348,40 @@ sockets_unix_queue(int fd, const struct sockaddr *addr)
 		monitor_tells_queue, &queue) &&
 	    queue != -1)
 		return queue;
-	/* Connections that wait have the address of their listener. */
-	memcpy(name, ((const struct sockaddr_un *)addr)->sun_path,
-	    sizeof(((struct sockaddr_un *)0)->sun_path));
-	if (name[0] == '\0')
-		name[0] = '@';
+	memcpy(c.name, ((const struct sockaddr_un *)addr)->sun_path,
+	    sizeof(((const struct sockaddr_un *)addr)->sun_path));
+	if (c.name[0] == '\0')
+		c.name[0] = '@';
 	return sockets_unix(SOCKETS_SOME, unix_count_waiting, &c) ? c.waiting
 								  : -1;
 }
 
+static bool
+address_is_any(const union sockets_address *a)
+{
+	return a->any.sa_family == AF_INET
+	    ? a->in.sin_addr.s_addr == INADDR_ANY
+	    : IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
+bool
+sockets_covers(
+    const union sockets_address *listener, const union sockets_address *conn)
+{
+	if (listener->any.sa_family != conn->any.sa_family)
+		return false;
+	if (address_is_any(listener))
+		return true;
+	return listener->any.sa_family == AF_INET
+	    ? listener->in.sin_addr.s_addr == conn->in.sin_addr.s_addr
+	    : IN6_ARE_ADDR_EQUAL(
+		  &listener->in6.sin6_addr, &conn->in6.sin6_addr);
+}
+
 /* A wanted address, and whether a socket in its way was found. */
 struct wanted_address {
-	int family;
+	union sockets_address addr;
 	bool v6only;
-	struct in_addr in;
-	struct in6_addr in6;
 	bool taken;
 };
 
@@ -378,46 +389,28 @@ static bool
 compare_address(void *arg, const struct socket_seen *seen)
 {
 	struct wanted_address *w = arg;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
 
-	memcpy(&in, &seen->addr, sizeof(in));
-	memcpy(&in6, &seen->addr, sizeof(in6));
-	if (in.sin_family == AF_INET && w->family == AF_INET)
-		w->taken = in.sin_addr.s_addr == w->in.s_addr ||
-		    in.sin_addr.s_addr == INADDR_ANY ||
-		    w->in.s_addr == INADDR_ANY;
-	else if (in.sin_family == AF_INET)
-		w->taken = IN6_IS_ADDR_UNSPECIFIED(&w->in6) && !w->v6only;
-	else if (w->family == AF_INET)
-		/* The tables do not tell v6only: binding will. */
-		w->taken = IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr) &&
-		    seen->v6only == 0;
+	if (seen->addr.any.sa_family == w->addr.any.sa_family)
+		w->taken = sockets_covers(&seen->addr, &w->addr) ||
+		    sockets_covers(&w->addr, &seen->addr);
+	else if (seen->addr.any.sa_family == AF_INET)
+		w->taken = address_is_any(&w->addr) && !w->v6only;
 	else
-		w->taken = IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr) ||
-		    IN6_IS_ADDR_UNSPECIFIED(&w->in6) ||
-		    IN6_ARE_ADDR_EQUAL(&in6.sin6_addr, &w->in6);
+		/* The tables do not tell v6only: binding will. */
+		w->taken = address_is_any(&seen->addr) && seen->v6only == 0;
 	return !w->taken;
 }
 
 bool
 sockets_tcp_taken(const struct sockaddr *addr, bool v6only)
 {
-	struct wanted_address w = { .family = addr->sa_family,
-		.v6only = v6only };
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
+	struct wanted_address w = { .v6only = v6only };
 
-	if (w.family == AF_INET) {
-		memcpy(&in, addr, sizeof(in));
-		w.in = in.sin_addr;
-	} else {
-		memcpy(&in6, addr, sizeof(in6));
-		w.in6 = in6.sin6_addr;
-		in.sin_port = in6.sin6_port;
-	}
-	if (in.sin_port != 0)
-		(void)sockets_tcp(1U << TCP_LISTEN, ntohs(in.sin_port),
+	memcpy(&w.addr, addr,
+	    addr->sa_family == AF_INET ? sizeof(w.addr.in)
+				       : sizeof(w.addr.in6));
+	if (w.addr.in.sin_port != 0)
+		(void)sockets_tcp(1U << TCP_LISTEN, ntohs(w.addr.in.sin_port),
 		    SOCKETS_ALL, compare_address, &w);
 	return w.taken;
 }
@@ -451,39 +444,27 @@ sockets_init(void)
 /* --- the peer of a Unix socket ---------------------------------------- */
 
 int
-peer_identify(int fd, struct peer *out)
+peer_identify(int fd, struct ucred *out)
 {
-	struct ucred cred;
-	socklen_t len = sizeof(cred);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len) == -1)
-		return -1;
-	*out = (struct peer){ cred.pid, cred.uid, cred.gid };
-	return 0;
+	return getsockopt(
+	    fd, SOL_SOCKET, SO_PEERCRED, out, &(socklen_t){ sizeof(*out) });
 }
 
 bool
 peer_in_group(int fd, gid_t gid)
 {
-	struct peer peer;
-	gid_t few[32], *groups = few;
-	socklen_t len = sizeof(few);
-	bool found;
+	gid_t *groups = NULL;
+	socklen_t len = 0;
+	struct ucred peer;
+	bool found = peer_identify(fd, &peer) == 0 && peer.gid == gid;
 
-	if (peer_identify(fd, &peer) == 0 && peer.gid == gid)
-		return true;
-	/* With ERANGE, len is the size needed. */
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &len) == -1) {
-		if (errno != ERANGE || (groups = malloc(len)) == NULL)
-			return false;
-		if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) ==
-		    -1)
-			len = 0;
-	}
-	found = false;
-	for (size_t i = 0; i < len / sizeof(*groups); i++)
-		found = found || groups[i] == gid;
-	if (groups != few)
-		free(groups);
+	/* The first call gives the size. */
+	if (!found &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == -1 &&
+	    errno == ERANGE && (groups = malloc(len)) != NULL &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0)
+		for (size_t i = 0; i < len / sizeof(*groups); i++)
+			found = found || groups[i] == gid;
+	free(groups);
 	return found;
 }

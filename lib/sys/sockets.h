@@ -10,17 +10,20 @@
 
 #include <sys/socket.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/*
- * Sockets of any process, as the kernel lists them: asked of its monitor,
- * sock_diag(7), and where that is missing, a module that a container or a
- * hardened host does not load, read in /proc/net. Neither takes the lock of a
- * socket, so nobody who has one can hold up a question about it.
- */
+union sockets_address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+	struct sockaddr_storage storage;
+};
 
 /* A socket that is bound; the states are those of TCP, for Unix sockets, too.
  */
@@ -29,7 +32,7 @@ struct socket_seen {
 	int state; /* TCP_LISTEN, TCP_ESTABLISHED, ... */
 	long queue; /* TCP_LISTEN: connections not accepted yet */
 	int v6only; /* AF_INET6: 1, 0; -1: unknown */
-	struct sockaddr_storage addr; /* its own end; a Unix path may be cut */
+	union sockets_address addr; /* its own end; a Unix path may be cut */
 };
 
 /* False: no more of them are wanted. */
@@ -77,23 +80,20 @@ long sockets_unix_queue(int fd, const struct sockaddr *addr);
  */
 bool sockets_tcp_taken(const struct sockaddr *addr, bool v6only);
 
-/* --- the peer of a Unix socket ---------------------------------------- */
+/*
+ * Whether connections from a listener at the address, of whatever port, have
+ * the other one; both are of TCP.
+ */
+bool sockets_covers(
+    const union sockets_address *listener, const union sockets_address *conn);
 
 /*
- * The peer of a connected Unix stream socket: the process that connected, and
- * the identity it had then. See unix(7), SO_PEERCRED, and SO_PEERGROUPS.
+ * The process that connected a Unix stream socket, pid 0 if we cannot see it,
+ * and the identity it had then: SO_PEERCRED of unix(7). 0, or -1 and errno.
  */
+int peer_identify(int fd, struct ucred *out);
 
-struct peer {
-	pid_t pid; /* 0: of a process we cannot see */
-	uid_t uid;
-	gid_t gid;
-};
-
-/* Returns 0, or -1 and errno. */
-int peer_identify(int fd, struct peer *out);
-
-/* Whether gid is the peer's group, or one of its supplementary groups. */
+/* Whether gid is the peer's group, or one of its SO_PEERGROUPS. */
 bool peer_in_group(int fd, gid_t gid);
 
 #endif

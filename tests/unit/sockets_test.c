@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <err.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 
@@ -19,8 +18,7 @@ static char folder[] = "/tmp/apppoold-sockets-test.XXXXXX";
 
 /* A listening socket, and one connection of it. */
 struct pair {
-	struct sockaddr_storage addr;
-	socklen_t len;
+	union sockets_address addr;
 	int listener;
 	int client;
 	int conn; /* accepted; -1: not yet */
@@ -38,14 +36,14 @@ static void
 listen_at(struct pair *p, const void *addr, socklen_t len)
 {
 	const struct sockaddr *a = addr;
+	socklen_t full = sizeof(p->addr);
 
 	p->listener = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	p->client = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	p->conn = -1;
-	p->len = sizeof(p->addr);
 	if (bind(p->listener, a, len) == -1 || listen(p->listener, 5) == -1 ||
-	    getsockname(p->listener, (void *)&p->addr, &p->len) == -1 ||
-	    connect(p->client, (const void *)&p->addr, p->len) == -1)
+	    getsockname(p->listener, &p->addr.any, &full) == -1 ||
+	    connect(p->client, &p->addr.any, full) == -1)
 		err(1, "a pair of sockets");
 }
 
@@ -72,10 +70,8 @@ listen_unix(struct pair *p, const char *name)
 static void
 close_pair(struct pair *p)
 {
-	const struct sockaddr_un *un = (const void *)&p->addr;
-
-	if (p->addr.ss_family == AF_UNIX && un->sun_path[0] == '/')
-		(void)unlink(un->sun_path);
+	if (p->addr.any.sa_family == AF_UNIX && p->addr.un.sun_path[0] == '/')
+		(void)unlink(p->addr.un.sun_path);
 	close(p->listener);
 	close(p->client);
 	if (p->conn != -1)
@@ -95,12 +91,11 @@ static bool
 note(void *arg, const struct socket_seen *seen)
 {
 	struct kin *k = arg;
-	const struct sockaddr_storage *at = &k->of->addr;
+	const union sockets_address *at = &k->of->addr;
 
-	if (at->ss_family == AF_UNIX
-		? strcmp(((const struct sockaddr_un *)at)->sun_path,
-		      ((const struct sockaddr_un *)&seen->addr)->sun_path) != 0
-		: memcmp(at, &seen->addr, sizeof(struct sockaddr_in)) != 0)
+	if (at->any.sa_family == AF_UNIX
+		? strcmp(at->un.sun_path, seen->addr.un.sun_path) != 0
+		: memcmp(at, &seen->addr, sizeof(at->in)) != 0)
 		return true;
 	if (seen->state == TCP_LISTEN)
 		k->listens = seen->inode == inode_of(k->of->listener);
@@ -115,12 +110,11 @@ static struct kin
 find(const struct pair *p)
 {
 	struct kin k = { .of = p };
-	const struct sockaddr_in *in = (const void *)&p->addr;
 
-	CHECK(in->sin_family == AF_UNIX
+	CHECK(p->addr.any.sa_family == AF_UNIX
 		? sockets_unix(SOCKETS_ALL, note, &k)
-		: sockets_tcp(
-		      UINT32_MAX, ntohs(in->sin_port), SOCKETS_ALL, note, &k));
+		: sockets_tcp(UINT32_MAX, ntohs(p->addr.in.sin_port),
+		      SOCKETS_ALL, note, &k));
 	return k;
 }
 
@@ -144,27 +138,18 @@ check_pair(struct pair *p)
 }
 
 static void
-connections_of_a_tcp_socket_are_told_apart(void)
+connections_of_a_socket_are_told_apart(void)
 {
-	struct pair p, other;
+	struct pair p[4];
 
-	listen_tcp(&p, INADDR_LOOPBACK);
-	listen_tcp(&other, INADDR_LOOPBACK);
-	check_pair(&p);
-	close_pair(&p);
-	close_pair(&other);
-}
-
-static void
-connections_of_a_unix_socket_are_told_apart(void)
-{
-	struct pair p, other;
-
-	listen_unix(&p, "one");
-	listen_unix(&other, "other");
-	check_pair(&p);
-	close_pair(&p);
-	close_pair(&other);
+	listen_tcp(&p[0], INADDR_LOOPBACK);
+	listen_tcp(&p[1], INADDR_LOOPBACK);
+	listen_unix(&p[2], "one");
+	listen_unix(&p[3], "other");
+	check_pair(&p[0]);
+	check_pair(&p[2]);
+	for (int i = 0; i < 4; i++)
+		close_pair(&p[i]);
 }
 
 /* The kernel chooses the name. */
@@ -175,7 +160,7 @@ the_queue_of_an_abstract_socket_is_known(void)
 	struct pair p = { 0 };
 
 	listen_at(&p, &un, sizeof(sa_family_t));
-	CHECK_EQ(1, sockets_unix_queue(p.listener, (const void *)&p.addr));
+	CHECK_EQ(1, sockets_unix_queue(p.listener, &p.addr.any));
 	close_pair(&p);
 }
 
@@ -184,7 +169,6 @@ an_ipv6_address_is_told(void)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
 		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
-	struct sockaddr_in6 at;
 	struct pair p = { 0 };
 	int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -192,26 +176,23 @@ an_ipv6_address_is_told(void)
 		SKIP("no IPv6 here");
 	close(probe);
 	listen_at(&p, &in6, sizeof(in6));
-	memcpy(&at, &p.addr, sizeof(at));
-	CHECK(sockets_tcp_taken((const void *)&at, true));
-	at.sin6_port = 0;
-	CHECK(!sockets_tcp_taken((const void *)&at, true));
+	CHECK(sockets_tcp_taken(&p.addr.any, true));
+	p.addr.in6.sin6_port = 0;
+	CHECK(!sockets_tcp_taken(&p.addr.any, true));
 	close_pair(&p);
 }
 
 static void
 an_address_is_taken_where_binding_would_fail(void)
 {
-	struct sockaddr_in at;
 	struct pair p;
 
 	listen_tcp(&p, INADDR_LOOPBACK);
-	memcpy(&at, &p.addr, sizeof(at));
-	CHECK(sockets_tcp_taken((const void *)&at, false));
-	at.sin_addr.s_addr = htonl(INADDR_ANY);
-	CHECK(sockets_tcp_taken((const void *)&at, false));
-	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
-	CHECK(!sockets_tcp_taken((const void *)&at, false));
+	CHECK(sockets_tcp_taken(&p.addr.any, false));
+	p.addr.in.sin_addr.s_addr = htonl(INADDR_ANY);
+	CHECK(sockets_tcp_taken(&p.addr.any, false));
+	p.addr.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	CHECK(!sockets_tcp_taken(&p.addr.any, false));
 	close_pair(&p);
 }
 
@@ -251,8 +232,7 @@ the_sockets_of_a_process_are_found(void)
 static void
 all(void)
 {
-	RUN(connections_of_a_tcp_socket_are_told_apart);
-	RUN(connections_of_a_unix_socket_are_told_apart);
+	RUN(connections_of_a_socket_are_told_apart);
 	RUN(the_queue_of_an_abstract_socket_is_known);
 	RUN(an_ipv6_address_is_told);
 	RUN(an_address_is_taken_where_binding_would_fail);
