@@ -177,9 +177,8 @@ restart_seen(struct restart_files *f, tstamp now)
 
 /* --- looking ------------------------------------------------------------ */
 
-/* jobs: where to put it, for looks at many apps; NULL: into the lane. */
 static void
-restart_look_begin(struct restart_files *f, struct lane_jobs *jobs)
+restart_look_begin(struct restart_files *f)
 {
 	const struct group *g = f->group;
 
@@ -189,10 +188,7 @@ restart_look_begin(struct restart_files *f, struct lane_jobs *jobs)
 	f->under_way = true;
 	f->config = config_ref(g->config);
 	f->conf = g->conf;
-	if (jobs != NULL)
-		STAILQ_INSERT_TAIL(jobs, &f->job, next);
-	else
-		lane_submit(&g->sup->looker, &f->job);
+	lane_submit(&g->sup->looker, &f->job);
 }
 
 static void
@@ -207,7 +203,7 @@ restart_look_done(struct lane_job *job, tstamp now)
 	if (f->group == NULL)
 		free(f);
 	else if (f->again)
-		restart_look_begin(f, NULL);
+		restart_look_begin(f);
 	else
 		f->awaited_until = 0;
 }
@@ -216,7 +212,6 @@ void
 restart_files_look(struct timer *t, tstamp now)
 {
 	struct supervisor *s = TIMER_OWNER(t, struct supervisor, files_timer);
-	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
 	bool any = false;
 
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
@@ -226,9 +221,8 @@ restart_files_look(struct timer *t, tstamp now)
 			continue;
 		any = true;
 		if (!g->restart_files->under_way)
-			restart_look_begin(g->restart_files, &jobs);
+			restart_look_begin(g->restart_files);
 	}
-	lane_submit_together(&s->looker, &jobs);
 	if (any)
 		timer_set(&s->loop.timers, t, now + LOOK_PAUSE);
 }
@@ -243,7 +237,7 @@ restart_files_await(struct supervisor *s, tstamp now)
 		if (f == NULL)
 			continue;
 		f->awaited_until = now + LOOK_PAUSE;
-		restart_look_begin(f, NULL);
+		restart_look_begin(f);
 	}
 }
 
@@ -303,11 +297,12 @@ restart_files_configure(struct group *g, const struct conf_app *old, tstamp now)
 	g->restart_files = f;
 	f->job.work = restart_look;
 	f->job.done = restart_look_done;
+	f->job.together = true;
 	f->group = g;
 	f->n = n;
 	/* As it was, until the first look is back. */
 	f->renew = renew;
-	restart_look_begin(f, NULL);
+	restart_look_begin(f);
 	timer_advance(&s->loop.timers, &s->files_timer, now + LOOK_PAUSE);
 }
 

@@ -1,19 +1,17 @@
 /* The slow lane: threads for what may block. */
 
 #include <sys/eventfd.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sys/lane.h"
 #include "sys/log.h"
-#include "sys/loop.h"
 
 /* Jobs need little of it; pages that are not used cost nothing. */
 #define STACK_SIZE (256 * 1024)
@@ -31,39 +29,51 @@ lane_close_now(int fd)
 	(void)close(fd);
 }
 
-/* Does one piece of work if there is one. The caller has the lock. */
+/* To be called with the lock, as the next three functions. */
 static bool
+lane_has_work(const struct lane *l)
+{
+	return !STAILQ_EMPTY(&l->waiting) || l->closing_count > 0;
+}
+
+/* Wakes the loop for what has finished since it took the last jobs, once. */
+static void
+lane_tell(struct lane *l)
+{
+	if (!l->told && !STAILQ_EMPTY(&l->finished)) {
+		l->told = true;
+		(void)eventfd_write(l->io.fd, 1);
+	}
+}
+
+/* Does one piece of work, without the lock. */
+static void
 lane_step(struct lane *l)
 {
 	struct lane_job *job = STAILQ_FIRST(&l->waiting);
-	int fd;
+	int fd = -1;
 
 	if (job != NULL) {
 		STAILQ_REMOVE_HEAD(&l->waiting, next);
-		pthread_mutex_unlock(&l->lock);
-		job->work(job);
-		pthread_mutex_lock(&l->lock);
-		STAILQ_INSERT_TAIL(&l->finished, job, next);
-		/* The counter cannot overflow: each list is counted once. */
-		if (!l->told && (!job->together || STAILQ_EMPTY(&l->waiting))) {
-			l->told = true;
-			(void)eventfd_write(l->io.fd, 1);
-		}
-	} else if (l->closing_count > 0) {
+	} else {
 		fd = l->closing[l->closing_first];
 		l->closing_first = (l->closing_first + 1) % l->closing_max;
-		/* An empty ring starts anew, in pages that have been touched.
-		 */
+		/* An empty ring begins anew, in pages that were touched. */
 		if (--l->closing_count == 0)
 			l->closing_first = 0;
-		pthread_mutex_unlock(&l->lock);
-		lane_close_now(fd);
-		pthread_mutex_lock(&l->lock);
-	} else {
-		return false;
 	}
+	pthread_mutex_unlock(&l->lock);
+	if (job != NULL)
+		job->work(job);
+	else
+		lane_close_now(fd);
+	pthread_mutex_lock(&l->lock);
 	l->steps++;
-	return true;
+	if (job != NULL) {
+		STAILQ_INSERT_TAIL(&l->finished, job, next);
+		if (!job->together || STAILQ_EMPTY(&l->waiting))
+			lane_tell(l);
+	}
 }
 
 static void *
@@ -73,8 +83,8 @@ lane_run(void *arg)
 
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
-		if (lane_step(l))
-			continue;
+		while (lane_has_work(l))
+			lane_step(l);
 		if (l->stopping)
 			break;
 		l->idle++;
@@ -84,6 +94,25 @@ lane_run(void *arg)
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
 }
+
+/* To be called before work is added. */
+static void
+lane_prepare(struct lane *l)
+{
+	tstamp now = loop_now(l->loop);
+
+	assert(!l->stopping);
+	if (!lane_has_work(l)) {
+		l->progress_at = now;
+		l->progress_steps = l->steps;
+	}
+	timer_advance(
+	    &l->loop->timers, &l->timer, tstamp_add(now, LANE_PATIENCE));
+	if (l->idle > 0)
+		pthread_cond_signal(&l->wake);
+}
+
+/* --- in the loop -------------------------------------------------------- */
 
 static int
 lane_add_thread(struct lane *l)
@@ -95,32 +124,23 @@ lane_add_thread(struct lane *l)
 	return 0;
 }
 
-/* --- in the loop -------------------------------------------------------- */
-
-/* The caller has the lock. */
-static bool
-lane_has_work(const struct lane *l)
-{
-	return !STAILQ_EMPTY(&l->waiting) || l->closing_count > 0;
-}
-
 /* Calls done() of the jobs that have finished. */
 static void
-lane_collect(struct lane *l, tstamp now)
+lane_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
+	struct lane *l = LOOP_OWNER(io, struct lane, io);
 	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
 	struct lane_job *job;
 	eventfd_t count;
-	bool idle;
 
+	(void)events;
 	pthread_mutex_lock(&l->lock);
-	(void)eventfd_read(l->io.fd, &count);
+	(void)eventfd_read(io->fd, &count);
 	STAILQ_CONCAT(&jobs, &l->finished);
 	l->told = false;
-	idle = !lane_has_work(l);
-	pthread_mutex_unlock(&l->lock);
-	if (idle)
+	if (!lane_has_work(l))
 		timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
+	pthread_mutex_unlock(&l->lock);
 	while ((job = STAILQ_FIRST(&jobs)) != NULL) {
 		STAILQ_REMOVE_HEAD(&jobs, next);
 		/* The job is the user's again from here on. */
@@ -128,14 +148,11 @@ lane_collect(struct lane *l, tstamp now)
 	}
 }
 
-static void
-lane_ready(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)events;
-	lane_collect(LOOP_OWNER(io, struct lane, io), now);
-}
-
-/* Adds a thread if the lane has not moved for LANE_PATIENCE. */
+/*
+ * Adds a thread if the lane has not moved for LANE_PATIENCE. done() is called
+ * by lane_ready() alone, also for jobs that a stuck one keeps from being told:
+ * a turn of the loop that calls it has been woken for it.
+ */
 static void
 lane_check_progress(struct timer *t, tstamp now)
 {
@@ -150,12 +167,12 @@ lane_check_progress(struct timer *t, tstamp now)
 		l->progress_steps = l->steps;
 		l->progress_at = now;
 	}
+	lane_tell(l);
 	pthread_mutex_unlock(&l->lock);
 	if (stuck && lane_add_thread(l) == 0 && l->late != NULL)
 		log_warnx("%s", l->late);
-	lane_collect(l, now);
 	if (waiting && l->nthreads < LANE_THREADS)
-		timer_set(&l->loop->timers, &l->timer,
+		timer_set(&l->loop->timers, t,
 		    tstamp_add(l->progress_at, LANE_PATIENCE));
 }
 
@@ -164,9 +181,7 @@ lane_check_progress(struct timer *t, tstamp now)
 static void
 lane_release(struct lane *l)
 {
-	if (l->closing != NULL)
-		munmap(l->closing, l->closing_max * sizeof(*l->closing));
-	l->closing = NULL;
+	free(l->closing);
 	if (l->io.fd != -1) {
 		(void)loop_set(l->loop, &l->io, 0);
 		close(l->io.fd);
@@ -220,7 +235,7 @@ lane_stop(struct lane *l, tstamp deadline)
 		if (error == 0)
 			l->nthreads--;
 	}
-	lane_collect(l, loop_now(l->loop));
+	lane_ready(&l->io, 0, loop_now(l->loop));
 	if (error != 0) {
 		(void)loop_set(l->loop, &l->io, 0);
 		errno = error;
@@ -232,78 +247,34 @@ lane_stop(struct lane *l, tstamp deadline)
 
 /* --- work --------------------------------------------------------------- */
 
-/* To be called before work is added. The caller has the lock. */
-static void
-lane_prepare(struct lane *l)
-{
-	tstamp now = loop_now(l->loop);
-
-	if (!lane_has_work(l)) {
-		l->progress_at = now;
-		l->progress_steps = l->steps;
-	}
-	timer_advance(
-	    &l->loop->timers, &l->timer, tstamp_add(now, LANE_PATIENCE));
-	if (l->idle > 0)
-		pthread_cond_signal(&l->wake);
-}
-
 void
 lane_submit(struct lane *l, struct lane_job *job)
 {
 	pthread_mutex_lock(&l->lock);
-	assert(!l->stopping);
 	lane_prepare(l);
-	job->together = false;
 	STAILQ_INSERT_TAIL(&l->waiting, job, next);
 	pthread_mutex_unlock(&l->lock);
 }
 
 void
-lane_submit_together(struct lane *l, struct lane_jobs *jobs)
-{
-	struct lane_job *job;
-
-	if (STAILQ_EMPTY(jobs))
-		return;
-	STAILQ_FOREACH(job, jobs, next)
-		job->together = true;
-	pthread_mutex_lock(&l->lock);
-	assert(!l->stopping);
-	lane_prepare(l);
-	STAILQ_CONCAT(&l->waiting, jobs);
-	pthread_mutex_unlock(&l->lock);
-}
-
-/* Room for every descriptor we may have; only what is used of it is taken. */
-static void
-lane_map_closing(struct lane *l)
-{
-	struct rlimit limit;
-	size_t max;
-	void *map;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return;
-	max = limit.rlim_max < CLOSING_MAX ? limit.rlim_max : CLOSING_MAX;
-	map = mmap(NULL, max * sizeof(*l->closing), PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (map == MAP_FAILED)
-		return;
-	l->closing = map;
-	l->closing_max = max;
-}
-
-void
 lane_close(struct lane *l, int fd)
 {
+	struct rlimit limit;
+	size_t max = CLOSING_MAX;
 	bool room;
 
-	/* Where there is no thread, it is closed here and now. */
-	if (l->closing == NULL && l->nthreads > 0)
-		lane_map_closing(l);
+	/*
+	 * Room for every descriptor we may have; only what is used of it is
+	 * taken. Where there is no thread, it is closed here and now.
+	 */
+	if (l->closing == NULL && l->nthreads > 0 &&
+	    getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		if (limit.rlim_max < max)
+			max = limit.rlim_max;
+		l->closing = calloc(max, sizeof(*l->closing));
+		l->closing_max = l->closing == NULL ? 0 : max;
+	}
 	pthread_mutex_lock(&l->lock);
-	assert(!l->stopping);
 	room = l->closing_count < l->closing_max;
 	if (room) {
 		lane_prepare(l);

@@ -31,7 +31,11 @@ struct lane_job {
 	STAILQ_ENTRY(lane_job) next;
 	void (*work)(struct lane_job *); /* in the lane */
 	void (*done)(struct lane_job *, tstamp now); /* in the loop */
-	bool together; /* by lane_submit_together() */
+	/*
+	 * The job wakes the loop with those behind it, when none of them waits
+	 * any more, or after LANE_PATIENCE if one is stuck.
+	 */
+	bool together;
 };
 
 STAILQ_HEAD(lane_jobs, lane_job);
@@ -41,7 +45,7 @@ struct lane {
 	pthread_cond_t wake;
 	struct lane_jobs waiting;
 	struct lane_jobs finished;
-	int *closing; /* ring of descriptors; NULL: none was closed yet */
+	int *closing; /* owned ring of descriptors; NULL: none was closed yet */
 	size_t closing_max;
 	size_t closing_first;
 	size_t closing_count;
@@ -85,17 +89,9 @@ int lane_stop(struct lane *, tstamp deadline);
 void lane_submit(struct lane *, struct lane_job *);
 
 /*
- * The same for a list, which is empty then. They wake the loop once, when the
- * lane has nothing else to do; or after LANE_PATIENCE, for those before a job
- * that is stuck.
- */
-void lane_submit_together(struct lane *, struct lane_jobs *);
-
-/*
  * Takes the descriptor over and has it closed in the lane; until then its
  * number stays taken. There is room for as many as the process may have open:
- * past 2^20 of them, or without address space for that, it is closed here and
- * now.
+ * past 2^20 of them, or without memory for that, it is closed here and now.
  */
 void lane_close(struct lane *, int fd);
 

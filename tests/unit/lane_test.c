@@ -1,14 +1,9 @@
 /* The slow lane: its threads, its jobs, and jobs that are stuck. */
 
-#include <sys/resource.h>
-#include <sys/socket.h>
-
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "sys/lane.h"
 
@@ -17,32 +12,27 @@
 #include "tcp.h"
 
 #define MANY 1000
+#define LIMIT TSPAN_SECONDS(10)
 
 struct work {
 	struct lane_job job; /* first */
+	bool stuck; /* until there is a byte for it */
 	atomic_bool begun;
-	atomic_int order;
+	int order;
 	pthread_t thread;
 	bool term_blocked;
-	int wait_for; /* a descriptor to read a byte of, if not 0 */
 	int dones;
 	tstamp done_at;
 };
 
+static struct work works[MANY];
 static struct loop loop;
 static struct lane lane;
+static int bytes[2]; /* a pipe */
+static int before; /* descriptors */
 static atomic_int order;
 static int told; /* jobs of which done() was called */
 static tstamp virtual; /* the time in the loop */
-
-static tstamp
-monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-}
 
 static tstamp
 virtual_now(void *arg)
@@ -61,12 +51,6 @@ virtual_wait(
 }
 
 static void
-rest(void)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = TSPAN_MSECONDS(1) }, NULL);
-}
-
-static void
 work_work(struct lane_job *job)
 {
 	struct work *w = (struct work *)job;
@@ -76,10 +60,10 @@ work_work(struct lane_job *job)
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	w->term_blocked = sigismember(&mask, SIGTERM) == 1;
 	w->thread = pthread_self();
-	atomic_store(&w->order, atomic_fetch_add(&order, 1));
+	w->order = atomic_fetch_add(&order, 1);
 	atomic_store(&w->begun, true);
-	if (w->wait_for != 0)
-		(void)!read(w->wait_for, &byte, 1);
+	if (w->stuck)
+		(void)!read(bytes[0], &byte, 1);
 }
 
 static void
@@ -92,30 +76,15 @@ work_done(struct lane_job *job, tstamp now)
 	w->done_at = now;
 }
 
-static void
-submit(struct work *w, int wait_for)
+static struct work *
+submit(int i, bool stuck, bool together)
 {
-	memset(w, 0, sizeof(*w));
-	w->job.work = work_work;
-	w->job.done = work_done;
-	w->wait_for = wait_for;
-	lane_submit(&lane, &w->job);
-}
-
-/* Three of them, of which the first and the last wait for a byte. */
-static void
-submit_together(struct work w[3], int wait_for)
-{
-	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
-
-	memset(w, 0, 3 * sizeof(w[0]));
-	for (int i = 0; i < 3; i++) {
-		w[i].job.work = work_work;
-		w[i].job.done = work_done;
-		w[i].wait_for = i == 1 ? 0 : wait_for;
-		STAILQ_INSERT_TAIL(&jobs, &w[i].job, next);
-	}
-	lane_submit_together(&lane, &jobs);
+	works[i] = (struct work){ .job.work = work_work,
+		.job.done = work_done,
+		.job.together = together,
+		.stuck = stuck };
+	lane_submit(&lane, &works[i].job);
+	return &works[i];
 }
 
 static void
@@ -125,230 +94,205 @@ turn_at(tstamp now)
 	CHECK(loop_turn(&loop, TSTAMP_NEVER) != -1);
 }
 
-/* Turns the loop until so many more were done; gives up after 10 s. */
-static int
+/* Turns the loop until so many jobs in all have been told. */
+static void
 collect(int n)
 {
-	tstamp limit = monotonic() + TSPAN_SECONDS(10);
-	int before = told;
+	tstamp limit = clock_now() + LIMIT;
 
-	while (told - before < n && monotonic() < limit)
+	while (told < n && clock_now() < limit)
 		turn_at(virtual);
-	return told - before;
+	CHECK_EQ(n, told);
 }
 
 static bool
 wait_begun(struct work *w)
 {
 	for (int i = 0; i < 10000 && !atomic_load(&w->begun); i++)
-		rest();
+		usleep(1000);
 	return atomic_load(&w->begun);
 }
 
+static bool
+wait_closed(int running)
+{
+	for (int i = 0; i < 10000 && descriptors() > running; i++)
+		usleep(1000);
+	return descriptors() == running;
+}
+
 static void
-start(void)
+begin(void)
 {
 	static const struct loop_clock clock = {
 		.now = virtual_now,
 		.wait = virtual_wait,
 	};
 
-	atomic_store(&order, 0);
+	before = descriptors();
+	told = 0;
 	virtual = 0;
+	atomic_store(&order, 0);
+	CHECK_EQ(0, pipe2(bytes, O_CLOEXEC));
 	CHECK_EQ(0, loop_init(&loop, &clock));
 	CHECK_EQ(0, lane_start(&lane, &loop, "lane test", NULL));
 }
 
+/* What is stuck goes on. */
 static void
-stop(void)
+end(void)
 {
-	CHECK_EQ(0, lane_stop(&lane, monotonic() + TSPAN_SECONDS(10)));
+	close(bytes[1]);
+	CHECK_EQ(0, lane_stop(&lane, clock_now() + LIMIT));
 	loop_fini(&loop);
+	close(bytes[0]);
+	CHECK_EQ(before, descriptors());
 }
 
 static void
-work_runs_in_the_lane_and_done_in_the_loop(void)
+work_runs_in_the_lane_without_signals_and_done_in_the_loop(void)
 {
-	struct work w;
+	struct work *w = submit(0, false, false);
 
-	start();
-	submit(&w, 0);
 	virtual = 42;
-	CHECK_EQ(1, collect(1));
-	CHECK_EQ(1, w.dones);
-	CHECK_EQ(42, w.done_at);
-	CHECK(!pthread_equal(pthread_self(), w.thread));
-	stop();
+	collect(1);
+	CHECK_EQ(1, w->dones);
+	CHECK_EQ(42, w->done_at);
+	CHECK(!pthread_equal(pthread_self(), w->thread));
+	CHECK(w->term_blocked);
 }
 
 static void
 jobs_begin_in_the_order_submitted(void)
 {
-	static struct work works[MANY];
-
-	start();
 	for (int i = 0; i < MANY; i++)
-		submit(&works[i], 0);
-	CHECK_EQ(MANY, collect(MANY));
+		(void)submit(i, false, false);
+	collect(MANY);
 	for (int i = 0; i < MANY; i++) {
-		CHECK_EQ(i, atomic_load(&works[i].order));
+		CHECK_EQ(i, works[i].order);
 		CHECK_EQ(1, works[i].dones);
 	}
-	stop();
 }
 
 static void
 any_number_of_descriptors_is_closed(void)
 {
-	int before = descriptors(), running, fd;
+	int running = descriptors(), fd;
 
-	start();
-	running = descriptors();
+	/* A limit of 1024 has no room for more at a time. */
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 500; i++) {
 			fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 			NEED(fd != -1);
 			lane_close(&lane, fd);
 		}
-		/* A limit of 1024 has no room for more. */
-		for (int i = 0; i < 10000 && descriptors() > running; i++)
-			rest();
+		CHECK(wait_closed(running));
 	}
-	stop();
-	CHECK_EQ(before, descriptors());
 }
 
 static void
 a_lingering_socket_is_closed_at_once(void)
 {
-	struct work w;
-	tstamp begun = monotonic();
-	int client, server = tcp_lingering(&client, 20);
+	tstamp begun = clock_now();
+	int running = descriptors(), client,
+	    server = tcp_lingering(&client, 20);
 
-	start();
 	lane_close(&lane, server);
-	submit(&w, 0);
-	CHECK_EQ(1, collect(1));
-	stop();
-	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
+	CHECK(wait_closed(running + 1));
+	CHECK(clock_now() - begun < TSPAN_SECONDS(5));
 	close(client);
+}
+
+/* Of three jobs the last is stuck, and has not woken the loop. */
+static struct pollfd
+submit_together(void)
+{
+	struct pollfd pfd = { .fd = lane.io.fd, .events = POLLIN };
+
+	for (int i = 0; i < 3; i++)
+		(void)submit(i, i != 1, true);
+	CHECK(write(bytes[1], "", 1) == 1);
+	CHECK(wait_begun(&works[2]));
+	CHECK_EQ(0, poll(&pfd, 1, 0));
+	return pfd;
 }
 
 static void
 jobs_that_are_together_wake_the_loop_when_all_are_done(void)
 {
-	struct pollfd pfd;
-	struct work w[3];
-	int p[2];
+	struct pollfd pfd = submit_together();
 
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	start();
-	pfd = (struct pollfd){ .fd = lane.io.fd, .events = POLLIN };
-	submit_together(w, p[0]);
-	NEED(write(p[1], "", 1) == 1);
-	CHECK(wait_begun(&w[2]));
-	CHECK_EQ(0, poll(&pfd, 1, 0));
-	NEED(write(p[1], "", 1) == 1);
+	NEED(write(bytes[1], "", 1) == 1);
 	CHECK_EQ(1, poll(&pfd, 1, 10000));
-	CHECK_EQ(3, collect(3));
-	stop();
-	close(p[0]);
-	close(p[1]);
+	collect(3);
 }
 
 static void
 jobs_behind_which_one_is_stuck_are_told_after_a_while(void)
 {
-	struct work w[3];
-	int p[2];
-
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	start();
-	submit_together(w, p[0]);
-	NEED(write(p[1], "", 1) == 1);
-	CHECK(wait_begun(&w[2]));
+	(void)submit_together();
 	turn_at(LANE_PATIENCE);
-	CHECK_EQ(1, w[1].dones);
-	CHECK_EQ(0, w[2].dones);
-	NEED(write(p[1], "", 1) == 1);
-	stop();
-	close(p[0]);
-	close(p[1]);
+	collect(2);
+	CHECK_EQ(1, works[1].dones);
+	CHECK_EQ(0, works[2].dones);
 }
 
 static void
 stop_gives_up_at_its_deadline(void)
 {
-	static struct work stuck, behind;
-	tstamp begun = monotonic();
-	int p[2];
+	tstamp begun = clock_now();
 
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	start();
-	submit(&stuck, p[0]);
-	submit(&behind, 0);
+	(void)submit(0, true, false);
+	(void)submit(1, false, false);
 	CHECK_ERRNO(ETIMEDOUT, lane_stop(&lane, begun + TSPAN_MSECONDS(50)));
-	CHECK_EQ(0, stuck.dones + behind.dones);
-	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
+	CHECK_EQ(0, told);
+	CHECK(clock_now() - begun < TSPAN_SECONDS(5));
+	check.end = NULL;
 }
 
 static void
 work_behind_a_stuck_job_gets_a_thread(void)
 {
-	struct work stuck, behind;
-	int p[2];
+	struct work *behind;
 
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	start();
-	submit(&stuck, p[0]);
-	NEED(wait_begun(&stuck));
+	NEED(wait_begun(submit(0, true, false)));
 	turn_at(10);
-	submit(&behind, 0);
+	behind = submit(1, false, false);
 	turn_at(10 + LANE_PATIENCE - 1);
 	CHECK_EQ(1, lane.nthreads);
 	CHECK_EQ(10 + LANE_PATIENCE, timers_first(&loop.timers));
 	turn_at(10 + LANE_PATIENCE);
 	CHECK_EQ(2, lane.nthreads);
-	CHECK_EQ(1, collect(1));
-	CHECK_EQ(1, behind.dones);
-	CHECK_EQ(0, stuck.dones);
-
-	close(p[1]);
-	CHECK_EQ(1, collect(1));
-	CHECK_EQ(1, stuck.dones);
-	close(p[0]);
-	stop();
+	collect(1);
+	CHECK_EQ(1, behind->dones);
+	NEED(write(bytes[1], "", 1) == 1);
+	collect(2);
 }
 
 static void
 threads_are_bounded(void)
 {
-	static struct work stuck[LANE_THREADS + 2];
-	int p[2];
-
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	start();
 	for (int i = 0; i < LANE_THREADS + 2; i++)
-		submit(&stuck[i], p[0]);
+		(void)submit(i, true, false);
 	for (unsigned i = 0; i < 2 * LANE_THREADS; i++) {
 		unsigned n = i < LANE_THREADS ? i + 1 : LANE_THREADS;
 
 		turn_at(i * LANE_PATIENCE);
 		CHECK_EQ(n, lane.nthreads);
-		NEED(wait_begun(&stuck[n - 1]));
+		NEED(wait_begun(&works[n - 1]));
 	}
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
-	close(p[1]);
-	CHECK_EQ(LANE_THREADS + 2, collect(LANE_THREADS + 2));
-	close(p[0]);
-	stop();
+	NEED(write(bytes[1], works, LANE_THREADS + 2) == LANE_THREADS + 2);
+	collect(LANE_THREADS + 2);
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(work_runs_in_the_lane_and_done_in_the_loop);
+	check.begin = begin;
+	check.end = end;
+	RUN(work_runs_in_the_lane_without_signals_and_done_in_the_loop);
 	RUN(jobs_begin_in_the_order_submitted);
 	RUN(any_number_of_descriptors_is_closed);
 	RUN(a_lingering_socket_is_closed_at_once);
