@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include "core/ilist.h"
-#include "sim/engine.h"
-#include "sim/events.h"
+#include "sim/simulate.h"
+
+/* Longest run after the end of the load. */
+#define ENGINE_DRAIN TSPAN_SECONDS(3600)
 
 #define ONE 1u
 #define MINUS_ONE UINT32_MAX
@@ -68,7 +70,7 @@ struct engine_request {
 struct engine {
 	const struct engine_options *options;
 	struct manager *manager;
-	struct load *load;
+	struct load_source *load;
 	struct result *result;
 	struct tally *tallies; /* of the apps, and behind them of all */
 	struct engine_worker *workers;
@@ -157,14 +159,11 @@ tally_pass(struct tally *t, tstamp now)
 static bool
 tally_count(struct tally *t, enum series_count what)
 {
-	struct series_bucket *b = NULL;
-
-	for (; t != NULL; t = t->total) {
-		b = tally_bucket(t);
-		if (b != NULL)
-			b->counts[what]++;
-	}
-	return b != NULL;
+	if (tally_bucket(t) == NULL)
+		return false;
+	for (; t != NULL; t = t->total)
+		tally_bucket(t)->counts[what]++;
+	return true;
 }
 
 /* Counts requests in or out that no worker holds, and that lie unread. */
@@ -189,32 +188,6 @@ tally_read(struct tally *t, tstamp given)
 		    t->now - since > t->out->longest_unread)
 			t->out->longest_unread = t->now - since;
 	}
-}
-
-/* The end of the run: this tally alone goes to its result. */
-static void
-tally_finish(struct tally *t, tspan length)
-{
-	struct result_app *out = t->out;
-	const struct series *s = &out->series;
-
-	for (uint32_t i = 0; i < s->used; i++) {
-		const struct series_bucket *b = &s->buckets[i];
-
-		out->processes += b->processes;
-		out->busy += b->busy;
-		out->most_processes =
-		    tally_most(out->most_processes, b->most_processes);
-		out->most_waiting =
-		    tally_most(out->most_waiting, b->most_waiting);
-	}
-	if (length == 0)
-		return;
-	out->processes /= (double)length;
-	out->busy /= (double)length;
-	out->need /= (double)length;
-	out->existing /= (double)length;
-	out->wasted /= (double)length;
 }
 
 /* Brings the figures of the app to the present, before they change. */
@@ -258,17 +231,6 @@ worker_changed(struct engine *e, const struct engine_worker *w)
 }
 
 /* --- events ------------------------------------------------------------- */
-
-/* The event is that of a worker or request that has ended meanwhile. */
-static bool
-engine_is_stale(const struct engine *e, const struct event *event)
-{
-	uint32_t n = event->number;
-
-	if (n < e->manager->workers)
-		return e->workers[n].order != event->order;
-	return e->requests[n - e->manager->workers].order != event->order;
-}
 
 static uint64_t
 engine_later(struct engine *e, tspan span, uint32_t number)
@@ -585,16 +547,23 @@ engine_init(struct engine *e)
 		r->apps[i].name = load->apps[i].name;
 }
 
-/* The load is over now. */
+/* The first event: of a request, or of a worker; a stale one is passed over. */
 static void
-engine_close(struct engine *e)
+engine_play(struct engine *e)
 {
-	e->over = true;
-	e->result->length = e->now - ENGINE_EPOCH;
-	for (uint32_t app = 0; app < e->result->apps_len; app++)
-		for (struct tally *t = tally_of(e, app); t != NULL;
-		     t = t->total)
-			t->closed = true;
+	const struct event event = events_pop(&e->events);
+	const uint32_t workers = e->manager->workers, n = event.number;
+	struct engine_worker *w = &e->workers[n];
+
+	if (n >= workers) {
+		if (e->requests[n - workers].order == event.order)
+			play_end(e, n - workers);
+	} else if (w->order == event.order) {
+		if (w->state == ENGINE_STARTING && !w->killed)
+			play_ready(e, w);
+		else
+			play_exit(e, w);
+	}
 }
 
 /* Plays what comes next. 1; 0: that was all; -1: a mistake in the trace. */
@@ -605,7 +574,6 @@ engine_turn(struct engine *e)
 	tstamp event = events_first(&e->events), due = ops->due(e->manager);
 	tstamp next = TSTAMP_NEVER, at;
 	struct arrival arrival;
-	struct event first;
 
 	if (!e->over) {
 		switch (load_look(e->load, &next)) {
@@ -623,8 +591,14 @@ engine_turn(struct engine *e)
 	}
 	at = tstamp_min(tstamp_min(event, due), next);
 	if (!e->over && at >= e->end) {
+		/* The load ends here. */
 		e->now = e->end;
-		engine_close(e);
+		e->over = true;
+		e->result->length = e->now - ENGINE_EPOCH;
+		for (uint32_t app = 0; app < e->result->apps_len; app++)
+			for (struct tally *t = tally_of(e, app); t != NULL;
+			     t = t->total)
+				t->closed = true;
 		return 1;
 	}
 	if (e->over &&
@@ -633,16 +607,7 @@ engine_turn(struct engine *e)
 	if (at > e->now)
 		e->now = at;
 	if (event == at) {
-		first = events_pop(&e->events);
-		if (engine_is_stale(e, &first))
-			return 1;
-		if (first.number >= e->manager->workers)
-			play_end(e, first.number - e->manager->workers);
-		else if (e->workers[first.number].state == ENGINE_STARTING &&
-		    !e->workers[first.number].killed)
-			play_ready(e, &e->workers[first.number]);
-		else
-			play_exit(e, &e->workers[first.number]);
+		engine_play(e);
 	} else if (next == at) {
 		arrival = load_take(e->load);
 		request_arrives(e, arrival.app, arrival.service);
@@ -657,6 +622,7 @@ static void
 engine_sum_up(struct engine *e)
 {
 	struct result *r = e->result;
+	const double length = r->length > 0 ? (double)r->length : 1;
 
 	for (uint32_t n = 0; n < e->manager->requests; n++) {
 		const struct engine_request *q = &e->requests[n];
@@ -669,17 +635,35 @@ engine_sum_up(struct engine *e)
 		if (q->order == 0)
 			histogram_add(&out->wait, e->now - q->arrived);
 	}
-	for (uint32_t app = 0; app < r->apps_len; app++)
-		tally_finish(tally_of(e, app), r->length);
-	if (r->apps_len > 1)
-		tally_finish(&e->tallies[r->apps_len], r->length);
+	for (uint32_t i = 0; i < r->apps_len + (r->apps_len > 1); i++) {
+		/* Time has passed for all together with each app. */
+		struct tally *t =
+		    i < r->apps_len ? tally_of(e, i) : &e->tallies[i];
+		struct result_app *out = t->out;
+
+		for (uint32_t k = 0; k < out->series.used; k++) {
+			const struct series_bucket *b = &out->series.buckets[k];
+
+			out->processes += b->processes;
+			out->busy += b->busy;
+			out->most_processes =
+			    tally_most(out->most_processes, b->most_processes);
+			out->most_waiting =
+			    tally_most(out->most_waiting, b->most_waiting);
+		}
+		out->processes /= length;
+		out->busy /= length;
+		out->need /= length;
+		out->existing /= length;
+		out->wasted /= length;
+	}
 	r->ran = e->now - ENGINE_EPOCH;
 	result_sum(r);
 }
 
 int
-engine_run(const struct engine_options *o, struct load *load, struct manager *m,
-    struct result *out)
+engine_run(const struct engine_options *o, struct load_source *load,
+    struct manager *m, struct result *out)
 {
 	tspan length = load_spec(load)->length;
 	struct engine e = {

@@ -1,33 +1,59 @@
 /*
- * Loads that are drawn at random, and clients that come again; what a trace has
- * comes from trace.c.
+ * Loads: connections in the order of their arrival, each for one app and with
+ * the time that a worker needs for it.
  *
- * The arrivals of all apps are one Poisson process whose rate follows the
- * profile, each arrival being of an app by chance.  Service times are
- * independent of it and of each other.
+ * A load is drawn at random: the arrivals of all apps are one Poisson process
+ * whose rate follows the profile, each arrival being of an app by chance.
+ * Service times are independent of it and of each other.
  *
- * Clients are a closed loop, as load generators and front ends with a pool of
- * connections are: each connects, waits until it was served, thinks, and
- * connects again.  The slower the app, the fewer connections come.
+ * Or it is brought by clients in a closed loop, as load generators and front
+ * ends with a pool of connections are: each connects, waits until it was
+ * served, thinks, and connects again. The slower the app, the fewer come.
+ *
+ * Or it was recorded in a trace, a file of lines
+ *
+ *	arrival,app,service time
+ *
+ * both times bare seconds or with a unit of pool.conf(5), arrivals in order;
+ * the app may be left empty if there is but one. A first line of titles, empty
+ * lines and those that begin with # say nothing. Arrivals that are times of day
+ * (seconds since 1970) count from the first of them. The file is read a line at
+ * a time, in bounded memory, whatever its size.
  */
 
 #include <assert.h>
+#include <ctype.h>
+#include <errno.h>
 #include <math.h>
-#include <stdlib.h>
+#include <string.h>
 
-#include "sim/events.h"
-#include "sim/load.h"
-#include "sim/result.h"
+#include "sim/simulate.h"
+#include "sys/text.h"
 
 /* Longer than any simulation; the sum of many is still a time. */
 #define SERVICE_LONGEST TSPAN_SECONDS(365 * 86400)
 
 #define TWO_PI 6.283185307179586
 
+#define LINE_LONGEST 1000
+
+/* Mistakes that are told, and lines in which more are looked for. */
+#define MISTAKES_MAX 10
+#define MISTAKE_LINES 1000000
+
+#define WRITE_LINE ": write arrival,app,service time"
+#define WRITE_TIME \
+	": write seconds, as 12.25, or a unit of ms, s, m, h or d behind it"
+
+/* Arrivals from this on are seconds since 1970 and not of the run: 1973. */
+#define TIMES_OF_DAY TSPAN_SECONDS(100000000)
+
+#define LATEST TSPAN_SECONDS(7258118400) /* the year 2200 */
+
 /*
  * A profile, cut into parts in which the rate runs straight: these can be
  * integrated and the integral inverted, so that every random number that is
- * drawn is an arrival.  Rates are multiples of the mean, times are seconds.
+ * drawn is an arrival. Rates are multiples of the mean, times are seconds.
  */
 struct curve {
 	const struct profile *profile;
@@ -42,63 +68,59 @@ struct curve {
 	double length; /* may be infinite */
 	double from; /* the rate at its start */
 	double slope; /* by which the rate changes in a second */
+	double holds; /* work of the mean rate, in seconds of it */
+	double held; /* of that, what is over */
 };
 
-struct load {
+enum trace_field {
+	FIELD_ARRIVAL,
+	FIELD_APP,
+	FIELD_SERVICE,
+	FIELDS
+};
+
+struct trace {
+	const struct load_spec *spec;
+	FILE *file;
+	uint32_t last_app; /* the latest: mostly the next one's too */
+	bool titled; /* there can be no titles any more */
+	bool begun; /* there was a connection */
+	bool over; /* what comes is past the length of the load */
+	tstamp base; /* what counts as the start */
+	tstamp last; /* when the latest connection arrived */
+	unsigned mistakes;
+	struct text said; /* about them */
+	uint64_t number; /* of the line; 1: the first */
+	const char *fields[FIELDS]; /* parts of the line */
+	unsigned count; /* fields there are, be it more than these */
+	char line[LINE_LONGEST + 3]; /* its end, and one more than fits */
+};
+
+struct load_source {
 	const struct load_spec *spec;
 	struct trace *trace; /* NULL: there is none */
 	struct events clients; /* connections to come, by the app's number */
-
 	/* The arrival that load_look() has seen, of a load without clients. */
 	enum load_got got;
 	struct arrival next;
 	bool looked;
-
 	/* Random numbers are drawn apart: new services change no arrival. */
 	struct prng arrivals;
 	struct prng services;
 	struct prng choices; /* of the app */
 	struct prng thoughts; /* of clients */
-
 	double rate; /* of all apps, on average */
 	double *shares; /* of `rate`: of each app and all before it */
 	struct curve curve;
-	double part; /* what this part of the curve holds */
-	double held; /* and what of that is over */
 };
+
+/* --- the rate over time ------------------------------------------------- */
 
 /* A number over 0, at most 1: good for a logarithm. */
 static double
 draw_share(struct prng *r)
 {
 	return (double)((prng_next(r) >> 11) + 1) * 0x1p-53;
-}
-
-/* --- the rate over time ------------------------------------------------- */
-
-/* The rate at the beginning of each hour of the day; their mean is 1. */
-static const double day[24] = {
-	0.50, 0.34, 0.21, 0.15, 0.12, 0.15, 0.30, 0.57, /* night, morning */
-	1.00, 1.40, 1.70, 1.80, 1.58, 1.38, 1.35, 1.33, /* at work */
-	1.26, 1.20, 1.25, 1.48, 1.70, 1.45, 1.05, 0.73, /* evening */
-};
-
-/* The curve stands before its first part then. */
-static void
-curve_init(struct curve *c, const struct profile *p, tspan run, uint64_t seed)
-{
-	*c = (struct curve){
-		.profile = p,
-		.run = tspan_to_seconds(run),
-		.period = tspan_to_seconds(p->period),
-		.prng = { .state = seed },
-	};
-	if (p->kind == PROFILE_STEADY)
-		c->period = (double)INFINITY;
-	else if (p->kind == PROFILE_BURST)
-		assert(p->burst < p->period && p->factor >= 1);
-	else if (p->kind == PROFILE_RAMP || p->period == 0)
-		c->period = c->run;
 }
 
 /* Sets the part that begins and ends at these times of the period. */
@@ -112,6 +134,10 @@ curve_set(struct curve *c, double begin, double end, double from, double to)
 	c->from = from;
 	/* An endless part is level, and a part without length has no slope. */
 	c->slope = to < from || to > from ? (to - from) / c->length : 0;
+	c->holds = isinf(c->length)
+	    ? c->length
+	    : (c->from + c->slope * c->length / 2) * c->length;
+	c->held = 0;
 }
 
 /* Moves to the next part; the last may lie after the end of the run. */
@@ -124,9 +150,17 @@ curve_next(struct curve *c)
 		[PROFILE_DAY] = 24,
 		[PROFILE_RAMP] = 2,
 	};
+	/* The rate at the beginning of each hour of the day; their mean is 1.
+	 */
+	static const double day[24] = {
+		0.50, 0.34, 0.21, 0.15, 0.12, 0.15, 0.30, 0.57, /* night */
+		1.00, 1.40, 1.70, 1.80, 1.58, 1.38, 1.35, 1.33, /* at work */
+		1.26, 1.20, 1.25, 1.48, 1.70, 1.45, 1.05, 0.73, /* evening */
+	};
 	const struct profile *p = c->profile;
-	unsigned part = c->next;
-	double length, quiet;
+	const double length = tspan_to_seconds(p->burst);
+	const unsigned part = c->next;
+	double rate;
 
 	if (part == 0)
 		c->periods++;
@@ -136,18 +170,18 @@ curve_next(struct curve *c)
 		curve_set(c, 0, c->period, 1, 1);
 		break;
 	case PROFILE_BURST:
-		length = tspan_to_seconds(p->burst);
-		quiet = c->period / (c->period + (p->factor - 1) * length);
+		rate = c->period / (c->period + (p->factor - 1) * length);
 		if (part == 0) {
 			c->burst_at =
 			    (c->period - length) * draw_share(&c->prng);
-			curve_set(c, 0, c->burst_at, quiet, quiet);
+			curve_set(c, 0, c->burst_at, rate, rate);
 		} else if (part == 1) {
-			curve_set(c, c->burst_at, c->burst_at + length,
-			    quiet * p->factor, quiet * p->factor);
+			rate *= p->factor;
+			curve_set(
+			    c, c->burst_at, c->burst_at + length, rate, rate);
 		} else {
 			curve_set(
-			    c, c->burst_at + length, c->period, quiet, quiet);
+			    c, c->burst_at + length, c->period, rate, rate);
 		}
 		break;
 	case PROFILE_DAY:
@@ -161,28 +195,21 @@ curve_next(struct curve *c)
 	}
 }
 
-/* The work of the mean rate that the whole part holds, in seconds of it. */
+/* The point of time at which the present part has held what is over. */
 static double
-curve_part(const struct curve *c)
-{
-	if (isinf(c->length))
-		return c->length;
-	return (c->from + c->slope * c->length / 2) * c->length;
-}
-
-/* The point of time in the part at which it has held so much. */
-static double
-curve_after(const struct curve *c, double held)
+curve_now(const struct curve *c)
 {
 	double root, at;
 
+	if (c->start >= c->run)
+		return c->run;
 	if (!(c->slope < 0 || c->slope > 0))
-		return c->start + held / c->from;
+		return c->start + c->held / c->from;
 	/* from * at + slope * at^2 / 2 = held, without a difference of equals
 	 */
-	root = c->from * c->from + 2 * c->slope * held;
+	root = c->from * c->from + 2 * c->slope * c->held;
 	root = c->from + (root > 0 ? sqrt(root) : 0);
-	at = root > 0 ? 2 * held / root : 0;
+	at = root > 0 ? 2 * c->held / root : 0;
 	return c->start + (at < c->length ? at : c->length);
 }
 
@@ -206,8 +233,9 @@ load_peak(const struct profile *p)
 
 /* --- service times ------------------------------------------------------ */
 
-tspan
-load_draw(const struct service *s, struct prng *r)
+/* A service time at random, at least 1 ns unless the mean is 0. */
+static tspan
+draw_service(const struct service *s, struct prng *r)
 {
 	double t = 0, radius;
 
@@ -248,11 +276,289 @@ load_service_mean(const struct service *s)
 	return s->mean;
 }
 
-/* --- clients ------------------------------------------------------------ */
+/* --- a line of a trace -------------------------------------------------- */
+
+const char *
+load_trace_name(const char *file)
+{
+	return strcmp(file, "-") == 0 ? "standard input" : file;
+}
+
+/*
+ * Notes a mistake: what is wrong, with a field in quotes unless that is NULL;
+ * in the file as a whole if `line` is 0.
+ */
+static enum load_got
+trace_blame(struct trace *t, uint64_t line, const char *before,
+    const char *field, const char *behind)
+{
+	const char *file = load_trace_name(t->spec->trace);
+	const size_t most = 40;
+	size_t len;
+
+	text_puts(&t->said, t->mistakes++ > 0 ? "\n" : "");
+	text_escaped(&t->said, file, strlen(file));
+	if (line > 0)
+		text_printf(&t->said, ":%ju", (uintmax_t)line);
+	text_puts(&t->said, ": ");
+	text_puts(&t->said, before);
+	if (field != NULL) {
+		len = strlen(field);
+		text_puts(&t->said, "'");
+		text_escaped(&t->said, field, len < most ? len : most);
+		text_puts(&t->said, len < most ? "'" : "...'");
+	}
+	text_puts(&t->said, behind);
+	return LOAD_MISTAKE;
+}
+
+/*
+ * Seconds, or a number with a unit of pool.conf(5), without a sign, exponent
+ * or anything else. Times of day are too large for a double: the digits before
+ * the point are exact, what is finer than a nanosecond is rounded. False: the
+ * field is none, or later than the year 2200.
+ */
+static bool
+field_time(const char *field, tspan *out)
+{
+	static const struct {
+		const char *name;
+		tspan length;
+	} units[] = {
+		{ "", TSPAN_SECONDS(1) },
+		{ "s", TSPAN_SECONDS(1) },
+		{ "ms", TSPAN_MSECONDS(1) },
+		{ "m", TSPAN_SECONDS(60) },
+		{ "h", TSPAN_SECONDS(3600) },
+		{ "d", TSPAN_SECONDS(86400) },
+	};
+	static const char digits[] = "0123456789";
+	size_t whole = strspn(field, digits);
+	size_t point = field[whole] == '.';
+	size_t part = point ? strspn(field + whole + 1, digits) : 0;
+	int64_t n = whole > 0 ? strtoll(field, NULL, 10) : 0;
+	double rest = part > 0 ? strtod(field + whole, NULL) : 0;
+
+	if (whole + part == 0 || whole > 12)
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(field + whole + point + part, units[i].name) != 0)
+			continue;
+		if (n > LATEST / units[i].length)
+			return false;
+		*out = n * units[i].length +
+		    (tspan)(rest * (double)units[i].length + 0.5);
+		return true;
+	}
+	return false;
+}
+
+/* Finds the number of the app of a line. False: a mistake, which is noted. */
+static bool
+field_app(struct trace *t, uint32_t *out)
+{
+	const char *field = t->fields[FIELD_APP];
+	const struct load_spec *spec = t->spec;
+	uint32_t len = (uint32_t)spec->apps_len;
+	const size_t most = 8;
+
+	for (uint32_t i = 0; i < len; i++) {
+		uint32_t app = (t->last_app + i) % len;
+
+		if (strcmp(spec->apps[app].name, field) == 0 ||
+		    (*field == '\0' && len == 1)) {
+			*out = t->last_app = app;
+			return true;
+		}
+	}
+	(void)trace_blame(t, t->number,
+	    *field == '\0' ? "the app is missing" : "there is no app ",
+	    *field == '\0' ? NULL : field, "");
+	for (size_t i = 0; i < len && i < most; i++)
+		text_printf(&t->said, "%s%s",
+		    i == 0             ? ": write "
+			: i + 1 == len ? " or "
+				       : ", ",
+		    spec->apps[i].name);
+	if (len > most)
+		text_puts(&t->said, ", ...");
+	return false;
+}
+
+/* Cuts off blanks, and quotes, around the text. */
+static char *
+field_trimmed(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r", end[-1]) != NULL)
+		*--end = '\0';
+	if (end - text < 2 || *text != '"' || end[-1] != '"')
+		return text;
+	end[-1] = '\0';
+	return text + 1;
+}
+
+/*
+ * Reads the next line that says something, and cuts it up: LOAD_ARRIVAL.
+ * LOAD_END, or a mistake in a line, which is noted.
+ */
+static enum load_got
+trace_line(struct trace *t)
+{
+	char *line, *comma;
+	bool nul = false;
+	size_t len;
+	int c = 0;
+
+	do {
+		if (fgets(t->line, sizeof(t->line), t->file) == NULL)
+			return LOAD_END;
+		t->number++;
+		line = t->line;
+		len = strlen(line);
+		if (len > 0 && line[len - 1] == '\n')
+			line[--len] = '\0';
+		else if (len > LINE_LONGEST)
+			while (c != '\n' && c != EOF)
+				c = getc(t->file);
+		else if (!feof(t->file))
+			nul = true;
+		if (nul)
+			return trace_blame(t, t->number,
+			    "a NUL is in this line" WRITE_LINE, NULL, "");
+		if (len > LINE_LONGEST)
+			return trace_blame(t, t->number,
+			    "this line is too long" WRITE_LINE, NULL, "");
+		/* A spreadsheet puts the mark of UTF-8 before it all. */
+		if (t->number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
+			line += 3;
+		line += strspn(line, " \t\r");
+	} while (*line == '\0' || *line == '#');
+	for (t->count = 0; line != NULL; line = comma) {
+		comma = strchr(line, ',');
+		if (comma != NULL)
+			*comma++ = '\0';
+		if (t->count++ < FIELDS)
+			t->fields[t->count - 1] = field_trimmed(line);
+	}
+	return LOAD_ARRIVAL;
+}
+
+/* Gives the next connection, which may be past the end of the load. */
+static enum load_got
+trace_row(struct trace *t, struct arrival *out)
+{
+	const char *const *fields = t->fields;
+	struct arrival got;
+	enum load_got line;
+	bool titles;
+
+	do {
+		line = trace_line(t);
+		if (line != LOAD_ARRIVAL)
+			return line;
+		/* The first line may have titles. */
+		titles = !t->titled && t->count == FIELDS &&
+		    isalpha((unsigned char)*fields[FIELD_ARRIVAL]) &&
+		    isalpha((unsigned char)*fields[FIELD_SERVICE]);
+		t->titled = true;
+	} while (titles);
+	if (t->count != FIELDS)
+		return trace_blame(t, t->number,
+		    t->count < FIELDS ? "fields are missing" WRITE_LINE
+				      : "too many fields" WRITE_LINE,
+		    NULL, "");
+	if (!field_time(fields[FIELD_ARRIVAL], &got.at))
+		return trace_blame(t, t->number, "", fields[FIELD_ARRIVAL],
+		    " is not a time of arrival" WRITE_TIME);
+	if (!field_app(t, &got.app))
+		return LOAD_MISTAKE;
+	if (!field_time(fields[FIELD_SERVICE], &got.service))
+		return trace_blame(t, t->number, "", fields[FIELD_SERVICE],
+		    " is not a time of service" WRITE_TIME);
+	/* Logs count in milliseconds, and some work takes less. */
+	if (got.service == 0)
+		got.service = 1;
+	if (!t->begun && got.at >= TIMES_OF_DAY)
+		t->base = t->last = got.at;
+	t->begun = true;
+	if (got.at < t->last)
+		return trace_blame(t, t->number, "", fields[FIELD_ARRIVAL],
+		    " is earlier than what stands before it: sort the file by "
+		    "time, as sort -t, -k1,1n does");
+	t->last = got.at;
+	got.at -= t->base;
+	*out = got;
+	return LOAD_ARRIVAL;
+}
+
+/*
+ * At the first mistake a trace is of no use any more; what else is wrong in it
+ * is looked for then, so that it can be put right in one go.
+ */
+static enum load_got
+trace_next(struct trace *t, struct arrival *out)
+{
+	const tspan length = t->spec->length;
+	struct arrival got = { 0 };
+	enum load_got what;
+
+	if (t->mistakes > 0)
+		return LOAD_MISTAKE;
+	if (t->over)
+		return LOAD_END;
+	errno = 0;
+	what = trace_row(t, &got);
+	t->over = what == LOAD_ARRIVAL && length != 0 && got.at >= length;
+	if (t->over)
+		return LOAD_END;
+	if (what == LOAD_ARRIVAL)
+		*out = got;
+	if (what == LOAD_ARRIVAL ||
+	    (what == LOAD_END && t->begun && !ferror(t->file)))
+		return what;
+
+	if (what == LOAD_END)
+		(void)trace_blame(t, 0,
+		    ferror(t->file) ? strerror(errno)
+				    : "no connection is in it: write lines of "
+				      "arrival,app,service time",
+		    NULL, "");
+	for (unsigned n = 0; n < MISTAKE_LINES && what != LOAD_END &&
+	     t->mistakes < MISTAKES_MAX;
+	     n++)
+		what = trace_row(t, &got);
+	if (t->mistakes == MISTAKES_MAX && what != LOAD_END &&
+	    getc(t->file) != EOF)
+		(void)trace_blame(t, 0, "and so on", NULL, "");
+	text_put(&t->said, "", 1);
+	return LOAD_MISTAKE;
+}
+
+/* --- the load ----------------------------------------------------------- */
+
+static struct trace *
+trace_open(const struct load_spec *spec)
+{
+	bool standard = strcmp(spec->trace, "-") == 0;
+	FILE *file = standard ? stdin : fopen(spec->trace, "re");
+	struct trace *t;
+
+	if (file == NULL)
+		return NULL;
+	t = result_alloc(1, sizeof(*t));
+	t->spec = spec;
+	t->file = file;
+	text_init(&t->said, 65536);
+	return t;
+}
 
 /* The first connections are spread over one time of thinking and service. */
 static void
-clients_init(struct load *l)
+clients_init(struct load_source *l)
 {
 	for (uint32_t app = 0; app < l->spec->apps_len; app++) {
 		const struct load_app *a = &l->spec->apps[app];
@@ -269,26 +575,14 @@ clients_init(struct load *l)
 	}
 }
 
-void
-load_left(struct load *l, uint32_t app, bool served, tstamp now)
-{
-	tspan think, least = served ? 0 : LOAD_RETRY;
-
-	if (!l->spec->closed)
-		return;
-	think = load_draw(&l->spec->apps[app].think, &l->thoughts);
-	(void)events_put(
-	    &l->clients, tstamp_add(now, think > least ? think : least), app);
-}
-
-/* --- the load ----------------------------------------------------------- */
-
-struct load *
+struct load_source *
 load_open(const struct load_spec *spec)
 {
+	const struct profile *p = &spec->profile;
 	struct trace *trace = NULL;
 	struct prng seeds = { .state = spec->seed };
-	struct load *l;
+	struct curve *c;
+	struct load_source *l;
 
 	if (spec->trace != NULL && (trace = trace_open(spec)) == NULL)
 		return NULL;
@@ -304,10 +598,21 @@ load_open(const struct load_spec *spec)
 		return l;
 	}
 	assert(spec->length > 0);
+	assert(p->kind != PROFILE_BURST ||
+	    (p->burst < p->period && p->factor >= 1));
 	l->arrivals.state = prng_next(&seeds);
 	l->services.state = prng_next(&seeds);
 	l->choices.state = prng_next(&seeds);
-	curve_init(&l->curve, &spec->profile, spec->length, prng_next(&seeds));
+	/* The curve stands before its first part. */
+	c = &l->curve;
+	c->profile = p;
+	c->prng.state = prng_next(&seeds);
+	c->run = tspan_to_seconds(spec->length);
+	c->period = tspan_to_seconds(p->period);
+	if (p->kind == PROFILE_STEADY)
+		c->period = (double)INFINITY;
+	else if (p->kind == PROFILE_RAMP || p->period == 0)
+		c->period = c->run;
 	l->shares = result_alloc(spec->apps_len, sizeof(*l->shares));
 	for (size_t i = 0; i < spec->apps_len; i++) {
 		l->rate += spec->apps[i].rate;
@@ -317,51 +622,43 @@ load_open(const struct load_spec *spec)
 }
 
 void
-load_close(struct load *l)
+load_close(struct load_source *l)
 {
 	if (l == NULL)
 		return;
-	if (l->trace != NULL)
-		trace_close(l->trace);
+	if (l->trace != NULL) {
+		if (l->trace->file != stdin)
+			(void)fclose(l->trace->file);
+		text_fini(&l->trace->said);
+		free(l->trace);
+	}
 	free(l->clients.heap);
 	free(l->shares);
 	free(l);
 }
 
 const struct load_spec *
-load_spec(const struct load *l)
+load_spec(const struct load_source *l)
 {
 	return l->spec;
 }
 
 const char *
-load_mistake(const struct load *l)
+load_mistake(const struct load_source *l)
 {
-	return l->trace == NULL ? NULL : trace_mistake(l->trace);
-}
+	const struct trace *t = l->trace;
 
-/* The app whose share of the rate has this point in it. */
-static uint32_t
-load_app_of(const struct load *l, double point)
-{
-	uint32_t low = 0, high = (uint32_t)l->spec->apps_len - 1;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (point <= l->shares[middle])
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low;
+	if (t == NULL || t->mistakes == 0)
+		return NULL;
+	return t->said.failed ? "the trace is wrong" : t->said.data;
 }
 
 enum load_got
-load_next(struct load *l, struct arrival *out)
+load_next(struct load_source *l, struct arrival *out)
 {
+	uint32_t low = 0, high = (uint32_t)l->spec->apps_len - 1;
 	struct curve *c = &l->curve;
-	double gap;
+	double gap, point;
 	tstamp at;
 
 	if (l->trace != NULL)
@@ -373,28 +670,34 @@ load_next(struct load *l, struct arrival *out)
 	 * exponential number, whatever the rate does.
 	 */
 	gap = -log(draw_share(&l->arrivals)) / l->rate;
-	while (gap >= l->part - l->held && c->start < c->run) {
-		gap -= l->part - l->held;
+	while (gap >= c->holds - c->held && c->start < c->run) {
+		gap -= c->holds - c->held;
 		curve_next(c);
-		l->held = 0;
-		l->part = curve_part(c);
 	}
-	l->held += gap;
-	at = (tstamp)((c->start < c->run ? curve_after(c, l->held) : c->run) *
-	    1e9);
+	c->held += gap;
+	at = (tstamp)(curve_now(c) * 1e9);
 	if (at >= l->spec->length) {
 		l->rate = 0;
 		return LOAD_END;
 	}
+	/* The app whose share of the rate has this point in it. */
+	point = draw_share(&l->choices) * l->rate;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (point <= l->shares[middle])
+			high = middle;
+		else
+			low = middle + 1;
+	}
 	out->at = at;
-	out->app = load_app_of(l, draw_share(&l->choices) * l->rate);
-	out->service =
-	    load_draw(&l->spec->apps[out->app].service, &l->services);
+	out->app = low;
+	out->service = draw_service(&l->spec->apps[low].service, &l->services);
 	return LOAD_ARRIVAL;
 }
 
 enum load_got
-load_look(struct load *l, tstamp *at_out)
+load_look(struct load_source *l, tstamp *at_out)
 {
 	/* Clients may come sooner than it seemed before the last event. */
 	if (l->spec->closed) {
@@ -410,18 +713,28 @@ load_look(struct load *l, tstamp *at_out)
 }
 
 struct arrival
-load_take(struct load *l)
+load_take(struct load_source *l)
 {
+	struct arrival a = l->next;
 	struct event e;
 
 	l->looked = false;
 	if (!l->spec->closed)
-		return l->next;
+		return a;
 	e = events_pop(&l->clients);
-	return (struct arrival){
-		.at = e.at,
-		.app = e.number,
-		.service =
-		    load_draw(&l->spec->apps[e.number].service, &l->services),
-	};
+	a = (struct arrival){ .at = e.at, .app = e.number };
+	a.service = draw_service(&l->spec->apps[a.app].service, &l->services);
+	return a;
+}
+
+void
+load_left(struct load_source *l, uint32_t app, bool served, tstamp now)
+{
+	tspan think, least = served ? 0 : LOAD_RETRY;
+
+	if (!l->spec->closed)
+		return;
+	think = draw_service(&l->spec->apps[app].think, &l->thoughts);
+	(void)events_put(
+	    &l->clients, tstamp_add(now, think > least ? think : least), app);
 }

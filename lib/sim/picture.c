@@ -314,7 +314,7 @@ title_load(const struct load_spec *load, const struct load_app *app, FILE *out)
 		    words_service(&app->service).text, out);
 	}
 	if (load->trace != NULL)
-		title_option("trace", NULL, trace_name(load->trace), out);
+		title_option("trace", NULL, load_trace_name(load->trace), out);
 	else if (!load->closed)
 		title_option(
 		    "profile", NULL, words_profile(&load->profile).text, out);

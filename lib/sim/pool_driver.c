@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "core/pool.h"
-#include "sim/engine.h"
+#include "sim/simulate.h"
 
 /* The connections that the kernel keeps in front of an app. */
 struct backlog {

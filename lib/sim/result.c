@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "sim/result.h"
+#include "sim/simulate.h"
 
 #define LINEAR_BITS 6 /* HISTOGRAM_PART is 2 to this */
 #define MANTISSA_BITS 52

@@ -1,16 +1,13 @@
 /*
- * apppoolctl simulate, from its first word to its exit status.  What is wrong
+ * apppoolctl simulate, from its first word to its exit status. What is wrong
  * with its options and files ends the program at once.
  */
 
-#include <err.h>
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
-#include "sim/engine.h"
 #include "sim/simulate.h"
 
 /* From the end of a worker to its place being free. */
@@ -18,6 +15,409 @@
 
 /* Trials with twice as many each, before more processes are no answer. */
 #define DOUBLINGS 5
+
+#define DEFAULT_START_TIME TSPAN_MSECONDS(200)
+#define DEFAULT_SERVICE "exponential:50ms"
+#define DEFAULT_LENGTH TSPAN_SECONDS(600)
+
+/* Share of all processes that are busy at the highest rate. */
+#define DEFAULT_BUSY 0.7
+
+/* Bursts of a run for which no length is given. */
+#define DEFAULT_BURSTS 10
+
+#define CLIENTS_MAX 1000000
+
+#define START_TIME_MAX TSPAN_SECONDS(600)
+
+#define WRITE_SPAN "write 250ms, 10s, 5m, 2h or 1d"
+
+enum long_option {
+	OPTION_CLIENTS = 256,
+	OPTION_FOR,
+	OPTION_PROFILE,
+	OPTION_RATE,
+	OPTION_SEED,
+	OPTION_SERVICE,
+	OPTION_START_TIME,
+	OPTION_SVG,
+	OPTION_THINK,
+	OPTION_TRACE,
+};
+
+const struct option simulate_longs[] = {
+	{ "clients", required_argument, NULL, OPTION_CLIENTS },
+	{ "for", required_argument, NULL, OPTION_FOR },
+	{ "help", no_argument, NULL, 'h' },
+	{ "profile", required_argument, NULL, OPTION_PROFILE },
+	{ "rate", required_argument, NULL, OPTION_RATE },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "service", required_argument, NULL, OPTION_SERVICE },
+	{ "start-time", required_argument, NULL, OPTION_START_TIME },
+	{ "svg", required_argument, NULL, OPTION_SVG },
+	{ "think", required_argument, NULL, OPTION_THINK },
+	{ "trace", required_argument, NULL, OPTION_TRACE },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct options {
+	const char *file;
+	const char *trace; /* NULL: none */
+	const char *svg; /* NULL: none */
+	/* Those that may be given for each app: [NAME=]VALUE; of argv. */
+	struct {
+		int option; /* .val of simulate_longs */
+		const char *text;
+	} * typed; /* owned */
+	size_t typed_len;
+	struct profile profile;
+	bool profile_set;
+	tspan start_time;
+	tspan length; /* 0: as long as the profile or the trace is */
+	uint64_t seed;
+	bool json;
+};
+
+/* --- the command line --------------------------------------------------- */
+
+_Noreturn static void
+options_usage(void)
+{
+	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] "
+		    "[--clients [APP=]NUMBER]\n"
+		    "           [--for TIME] [--profile PROFILE] "
+		    "[--rate [APP=]RATE] [--seed NUMBER]\n"
+		    "           [--service [APP=]SERVICE] [--start-time TIME] "
+		    "[--svg FILE]\n"
+		    "           [--think [APP=]SERVICE] [--trace FILE]\n",
+	    stderr);
+	exit(EX_USAGE);
+}
+
+_Noreturn static void
+options_help(void)
+{
+	(void)fputs(
+	    "usage: apppoolctl simulate [OPTION...]\n"
+	    "\n"
+	    "Plays the pools of a configuration in virtual time: no daemon "
+	    "is needed.\n"
+	    "\n"
+	    "  -c FILE                  the configuration "
+	    "(" CONF_DEFAULT_FILE ")\n"
+	    "  --clients [APP=]NUMBER   so many, who come again when "
+	    "served\n"
+	    "  --for TIME               how long connections come\n"
+	    "  -h, --help               show this\n"
+	    "  -j                       answer in JSON\n"
+	    "  --profile PROFILE        steady, burst, day or ramp\n"
+	    "  --rate [APP=]RATE        connections per second\n"
+	    "  --seed NUMBER            of all that is random\n"
+	    "  --service [APP=]SERVICE  how long a process needs for one\n"
+	    "  --start-time TIME        until a new process is ready\n"
+	    "  --svg FILE               draw a picture, of each app, too\n"
+	    "  --think [APP=]SERVICE    how long such a client thinks\n"
+	    "  --trace FILE             connections that were recorded\n"
+	    "  -V, --version            show the version\n"
+	    "\n"
+	    "See apppoolctl(8).\n",
+	    stdout);
+	exit(EX_OK);
+}
+
+/* Tells what is wrong with the value of an option. */
+_Noreturn static void
+options_misuse(int option, const char *text, const char *why)
+{
+	const struct option *o = simulate_longs;
+
+	while (o->val != option)
+		o++;
+	errx(EX_USAGE, "simulate: --%s %s: %s", o->name, text, why);
+}
+
+/* False: the text is no number, or over max. */
+static bool
+options_to_number(
+    const char *text, unsigned long long max, unsigned long long *out)
+{
+	char *end;
+
+	errno = 0;
+	*out = strtoull(text, &end, 10);
+	return isdigit((unsigned char)*text) && *end == '\0' && errno == 0 &&
+	    *out <= max;
+}
+
+/* NULL; or what would be valid instead of the text. */
+static const char *
+options_read(struct options *o, int option, const char *text)
+{
+	unsigned long long n;
+
+	switch (option) {
+	case 'c':
+		o->file = text;
+		break;
+	case 'h':
+		options_help();
+	case 'j':
+		o->json = true;
+		break;
+	case 'V':
+		(void)puts("apppoolctl " APPPOOL_VERSION);
+		exit(EX_OK);
+	case OPTION_SVG:
+		o->svg = text;
+		break;
+	case OPTION_TRACE:
+		o->trace = text;
+		break;
+	case OPTION_FOR:
+		if (!conf_parse_span(text, &o->length))
+			return WRITE_SPAN;
+		return o->length > 0 ? NULL : "it must be over 0";
+	case OPTION_PROFILE:
+		o->profile_set = true;
+		return words_read_profile(text, &o->profile);
+	case OPTION_SEED:
+		if (!options_to_number(text, UINT64_MAX, &n))
+			return "write a number from 0 to 2^64 - 1";
+		o->seed = n;
+		break;
+	case OPTION_START_TIME:
+		if (!conf_parse_span(text, &o->start_time))
+			return WRITE_SPAN;
+		return o->start_time <= START_TIME_MAX
+		    ? NULL
+		    : "it may be 10m at most";
+	default:
+		o->typed[o->typed_len].option = option;
+		o->typed[o->typed_len++].text = text;
+	}
+	return NULL;
+}
+
+static bool
+options_have(const struct options *o, int option)
+{
+	for (size_t i = 0; i < o->typed_len; i++)
+		if (o->typed[i].option == option)
+			return true;
+	return false;
+}
+
+/* Reads the words of the program. A mistake ends it. */
+static void
+options_parse(struct options *o, int argc, char **argv)
+{
+	const char *why = NULL, *valid;
+	bool clients;
+	int option;
+
+	*o = (struct options){
+		.file = CONF_DEFAULT_FILE,
+		.typed = result_alloc((size_t)argc, sizeof(*o->typed)),
+		.start_time = DEFAULT_START_TIME,
+		.seed = 1,
+	};
+	while ((option = getopt_long(
+		    argc, argv, "c:hjV", simulate_longs, NULL)) != -1) {
+		if (option == '?')
+			options_usage();
+		valid = options_read(o, option, optarg);
+		if (valid != NULL)
+			options_misuse(option, optarg, valid);
+	}
+	if (argc - optind != 1) {
+		warnx("simulate: unexpected argument: %s", argv[argc - 1]);
+		options_usage();
+	}
+	clients = options_have(o, OPTION_CLIENTS);
+	if (o->trace != NULL && options_have(o, OPTION_RATE))
+		why = "a trace has a rate of its own: no --rate";
+	else if (o->trace != NULL && options_have(o, OPTION_SERVICE))
+		why = "a trace has service times of its own: no --service";
+	else if (o->trace != NULL && o->profile_set)
+		why = "a trace has a profile of its own: no --profile";
+	else if (clients && o->trace != NULL)
+		why = "a trace has connections of its own: no --clients";
+	else if (clients && options_have(o, OPTION_RATE))
+		why = "clients come when they have been served: no --rate";
+	else if (clients && o->profile_set)
+		why = "clients come when they have been served: no --profile";
+	else if (!clients && options_have(o, OPTION_THINK))
+		why = "it is clients who think: --think goes with --clients";
+	if (why != NULL)
+		errx(EX_USAGE, "simulate: %s", why);
+}
+
+/* --- the load ----------------------------------------------------------- */
+
+/*
+ * The VALUE of [NAME=]VALUE.  A value may have a "=" itself, behind a ":"
+ * then, which no name has: "lognormal:p50=5ms,p99=1s".
+ */
+static const char *
+options_value(const char *text)
+{
+	size_t name = strcspn(text, "=:");
+
+	return text[name] == '=' ? text + name + 1 : text;
+}
+
+/*
+ * The value for this app: the last of its name, else the last without a name;
+ * NULL: there is none.
+ */
+static const char *
+options_find(const struct options *o, int option, const char *name)
+{
+	const char *named = NULL, *plain = NULL;
+
+	for (size_t i = 0; i < o->typed_len; i++) {
+		const char *text = o->typed[i].text;
+		const char *value = options_value(text);
+		size_t n = (size_t)(value - text);
+
+		if (o->typed[i].option != option)
+			continue;
+		if (n == 0)
+			plain = value;
+		else if (strncmp(text, name, n - 1) == 0 && name[n - 1] == '\0')
+			named = value;
+	}
+	return named != NULL ? named : plain;
+}
+
+/*
+ * Each name must be that of an app whose connections the pool hands out:
+ * workers that listen themselves take as many at a time as they like.
+ */
+static void
+options_check_names(const struct options *o, const struct conf *conf)
+{
+	for (size_t i = 0; i < o->typed_len; i++) {
+		const char *text = o->typed[i].text;
+		const char *value = options_value(text);
+		const struct conf_app *app;
+		char name[256];
+
+		if (value == text)
+			continue;
+		(void)snprintf(
+		    name, sizeof(name), "%.*s", (int)(value - text) - 1, text);
+		app = conf_find_app(conf, name);
+		if (app == NULL)
+			return options_misuse(
+			    o->typed[i].option, text, "there is no such app");
+		if (!app->pool.sessions)
+			return options_misuse(o->typed[i].option, text,
+			    "no connections are handed to it (handoff)");
+	}
+}
+
+/*
+ * Without a rate, the highest one keeps a good part of max_processes busy:
+ * there is something to be seen, and no connection is refused.
+ */
+static double
+options_default_rate(const struct options *o, const struct conf *conf,
+    const struct conf_app *app, const struct service *service)
+{
+	double share = DEFAULT_BUSY / load_peak(&o->profile), places = 0;
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		places += conf->apps[i].pool.max_processes;
+	if (places > conf->max_processes)
+		share *= conf->max_processes / places;
+	return share * app->pool.max_processes * app->pool.concurrency * 1e9 /
+	    (double)load_service_mean(service);
+}
+
+/* The load of one app: what the options say of it, else our defaults. */
+static void
+options_load_app(const struct options *o, const struct conf *conf,
+    const struct conf_app *app, struct load_app *out)
+{
+	const char *clients = options_find(o, OPTION_CLIENTS, app->name);
+	const char *think = options_find(o, OPTION_THINK, app->name);
+	const char *rate = options_find(o, OPTION_RATE, app->name);
+	const char *service = options_find(o, OPTION_SERVICE, app->name);
+	const char *valid;
+	unsigned long long n;
+	tspan span;
+
+	*out = (struct load_app){
+		.name = app->name,
+		.typed_rate = rate,
+		.typed_service = service,
+		.typed_think = think,
+	};
+	service = service != NULL ? service : DEFAULT_SERVICE;
+	valid = words_read_service(service, &out->service);
+	if (valid != NULL)
+		options_misuse(OPTION_SERVICE, service, valid);
+	if (rate != NULL) {
+		valid = words_read_rate(rate, &out->rate);
+		if (valid != NULL)
+			options_misuse(OPTION_RATE, rate, valid);
+	} else if (!options_have(o, OPTION_CLIENTS)) {
+		out->rate = options_default_rate(o, conf, app, &out->service);
+	}
+	if (!app->pool.sessions)
+		out->rate = 0;
+	if (clients == NULL || !app->pool.sessions)
+		return;
+	if (!options_to_number(clients, CLIENTS_MAX, &n))
+		options_misuse(OPTION_CLIENTS, clients,
+		    "write a number from 0 to 1000000");
+	out->clients = (uint32_t)n;
+	if (think == NULL || (conf_parse_span(think, &span) && span == 0))
+		return;
+	valid = words_read_service(think, &out->think);
+	if (valid != NULL)
+		options_misuse(OPTION_THINK, think, valid);
+}
+
+/*
+ * The load of all apps, of which there are as many as in conf; *out refers to
+ * them. A mistake ends the program.
+ */
+static void
+options_load(const struct options *o, const struct conf *conf,
+    struct load_app *apps, struct load_spec *out)
+{
+	options_check_names(o, conf);
+	*out = (struct load_spec){
+		.apps = apps,
+		.apps_len = conf->apps_len,
+		.closed = options_have(o, OPTION_CLIENTS),
+		.profile = o->profile,
+		.length = o->length,
+		.seed = o->seed,
+		.trace = o->trace,
+	};
+	if (o->length == 0 && o->trace == NULL)
+		switch (o->profile.kind) {
+		case PROFILE_BURST:
+			out->length = DEFAULT_BURSTS * o->profile.period;
+			break;
+		case PROFILE_DAY:
+			out->length = o->profile.period != 0
+			    ? o->profile.period
+			    : TSPAN_SECONDS(86400);
+			break;
+		default:
+			out->length = DEFAULT_LENGTH;
+			break;
+		}
+	for (size_t i = 0; i < conf->apps_len; i++)
+		options_load_app(o, conf, &conf->apps[i], &apps[i]);
+}
+
+/* --- a run ------------------------------ */
 
 /* Our rules on the load; result_fini() is the caller's. */
 static void
@@ -29,7 +429,7 @@ simulate_run(
 		.exit_time = EXIT_TIME,
 	};
 	struct manager *m = pool_driver_new(conf, s->load.seed);
-	struct load *load = load_open(&s->load);
+	struct load_source *load = load_open(&s->load);
 
 	if (load == NULL)
 		err(EX_NOINPUT, "simulate: %s", s->load.trace);
@@ -277,33 +677,35 @@ simulate_conf(const char *file)
 	return conf;
 }
 
-/* Our rules on the load, and what came of it. */
-static int
-simulate(const struct simulate_options *o)
+int
+simulate_main(int argc, char **argv)
 {
-	struct conf *conf = simulate_conf(o->file);
-	struct load_app *apps = result_alloc(conf->apps_len, sizeof(*apps));
-	struct verdict *verdicts =
-	    result_alloc(conf->apps_len, sizeof(*verdicts));
-	struct simulation s = {
-		.config = conf->file,
-		.start_time = o->start_time,
-		.verdicts = verdicts,
-	};
+	struct simulation s = { 0 };
+	struct verdict *verdicts;
+	struct load_app *apps;
+	struct options o;
+	struct conf *conf;
 	struct result r;
 
-	options_load(o, conf, apps, &s.load);
+	options_parse(&o, argc, argv);
+	conf = simulate_conf(o.file);
+	s.config = conf->file;
+	s.start_time = o.start_time;
+	apps = result_alloc(conf->apps_len, sizeof(*apps));
+	options_load(&o, conf, apps, &s.load);
+	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));
 	simulate_run(&s, conf, &r);
 	simulate_judge(conf, &s, &r, verdicts);
-	if (o->json)
+	if (o.json)
 		view_json(&s, &r, stdout);
 	else
 		view_text(&s, &r, stdout);
-	if (o->svg != NULL)
-		simulate_draw(o->svg, &s, &r);
+	if (o.svg != NULL)
+		simulate_draw(o.svg, &s, &r);
 	result_fini(&r);
 	free(verdicts);
 	free(apps);
+	free(o.typed);
 	conf_free(conf);
 	/* The reason of an earlier failed write is not known any more. */
 	errno = EIO;
@@ -311,51 +713,4 @@ simulate(const struct simulate_options *o)
 		return EX_OK;
 	warn("standard output");
 	return EX_IOERR;
-}
-
-static void
-simulate_help(void)
-{
-	(void)fputs(
-	    "usage: apppoolctl simulate [OPTION...]\n"
-	    "\n"
-	    "Plays the pools of a configuration in virtual time: no daemon "
-	    "is needed.\n"
-	    "\n"
-	    "  -c FILE                  the configuration "
-	    "(" CONF_DEFAULT_FILE ")\n"
-	    "  --clients [APP=]NUMBER   so many, who come again when "
-	    "served\n"
-	    "  --for TIME               how long connections come\n"
-	    "  -h, --help               show this\n"
-	    "  -j                       answer in JSON\n"
-	    "  --profile PROFILE        steady, burst, day or ramp\n"
-	    "  --rate [APP=]RATE        connections per second\n"
-	    "  --seed NUMBER            of all that is random\n"
-	    "  --service [APP=]SERVICE  how long a process needs for one\n"
-	    "  --start-time TIME        until a new process is ready\n"
-	    "  --svg FILE               draw a picture, of each app, too\n"
-	    "  --think [APP=]SERVICE    how long such a client thinks\n"
-	    "  --trace FILE             connections that were recorded\n"
-	    "  -V, --version            show the version\n"
-	    "\n"
-	    "See apppoolctl(8).\n",
-	    stdout);
-}
-
-int
-simulate_main(int argc, char **argv)
-{
-	struct simulate_options o;
-	int status = EX_OK;
-
-	options_parse(&o, argc, argv);
-	if (o.help)
-		simulate_help();
-	else if (o.version)
-		(void)puts("apppoolctl " APPPOOL_VERSION);
-	else
-		status = simulate(&o);
-	free(o.typed);
-	return status;
 }

@@ -1,65 +1,515 @@
 #ifndef SIM_SIMULATE_H
 #define SIM_SIMULATE_H
 
-/* The command `apppoolctl simulate`, grouped by the file that has it. */
+/*
+ * The room of `apppoolctl simulate`, by the file that defines each function; a
+ * file calls those before it, and none after it.
+ */
 
+#include <err.h>
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
 
 #include "conf/conf.h"
+#include "core/prng.h"
 #include "core/tstamp.h"
-#include "sim/load.h"
-#include "sim/result.h"
 
-/* --- options.c ------------------------------------------------------------ */
-
-/* For apppoolctl, too, which finds its command among all options. */
-extern const struct option simulate_longs[];
-
-/* An option that may be given for each app: [NAME=]VALUE, as it stands there.
- */
-struct simulate_typed {
-	int option; /* .val of simulate_longs */
-	const char *text;
-};
-
-struct simulate_options {
-	const char *file;
-	const char *trace; /* NULL: none */
-	const char *svg; /* NULL: none */
-	struct simulate_typed *typed; /* free() is the caller's */
-	size_t typed_len;
-	struct profile profile;
-	bool profile_set;
-	tspan start_time;
-	tspan length; /* 0: as long as the profile or the trace is */
-	uint64_t seed;
-	bool json;
-	bool help;
-	bool version;
-};
-
-/* The texts are those of argv.  A mistake ends the program. */
-void options_parse(struct simulate_options *o, int argc, char **argv);
+/* --- events to come ------------------------------------------------------- */
 
 /*
- * The load of the apps of a configuration: what the options say, else our
- * defaults.  apps: as many as conf has; *out refers to them.  A mistake ends
- * the program.
+ * A binary heap: the earliest event first, and those of one time in the order
+ * in which they were put, which core/deadlines.h does not keep. An event cannot
+ * be taken back: its owner remembers its `order`, and ignores any other.
  */
-void options_load(const struct simulate_options *o, const struct conf *conf,
-    struct load_app *apps, struct load_spec *out);
+struct event {
+	tstamp at;
+	uint64_t order; /* unique, and never 0 */
+	uint32_t number; /* the caller's */
+};
 
-/* --- words.c -------------------------------------------------------------- */
+/* Zeroes have none; free() of the heap is the owner's. */
+struct events {
+	struct event *heap;
+	size_t count;
+	size_t capacity;
+	uint64_t orders; /* given out */
+};
+
+static inline bool
+events_before(const struct event *a, const struct event *b)
+{
+	return a->at < b->at || (a->at == b->at && a->order < b->order);
+}
+
+/* Gives the order of the event. */
+static inline uint64_t
+events_put(struct events *q, tstamp at, uint32_t number)
+{
+	struct event e = { .at = at, .order = ++q->orders, .number = number };
+	size_t hole = q->count++;
+
+	if (hole == q->capacity) {
+		q->capacity = 2 * hole + 64;
+		q->heap = reallocarray(q->heap, q->capacity, sizeof(e));
+		if (q->heap == NULL)
+			err(EX_OSERR, "simulate");
+	}
+	while (hole > 0 && events_before(&e, &q->heap[(hole - 1) / 2])) {
+		q->heap[hole] = q->heap[(hole - 1) / 2];
+		hole = (hole - 1) / 2;
+	}
+	q->heap[hole] = e;
+	return e.order;
+}
+
+/* The time of the first event; TSTAMP_NEVER: there is none. */
+static inline tstamp
+events_first(const struct events *q)
+{
+	return q->count == 0 ? TSTAMP_NEVER : q->heap[0].at;
+}
+
+/* Takes the first event out; there is one. */
+static inline struct event
+events_pop(struct events *q)
+{
+	struct event first = q->heap[0], last = q->heap[--q->count];
+	size_t hole = 0, child;
+
+	while ((child = 2 * hole + 1) < q->count) {
+		if (child + 1 < q->count &&
+		    events_before(&q->heap[child + 1], &q->heap[child]))
+			child++;
+		if (!events_before(&q->heap[child], &last))
+			break;
+		q->heap[hole] = q->heap[child];
+		hole = child;
+	}
+	q->heap[hole] = last;
+	return first;
+}
+
+/* --- result.c: what became of connections, and how long they waited ------- */
+
+/*
+ * Memory of zeroes, for all of the simulator. Without any the program ends,
+ * with EX_OSERR.
+ */
+void *result_alloc(size_t n, size_t size);
+
+/*
+ * A distribution of times. Each power of two is cut into 64 equal buckets: a
+ * percentile is at most 1/64 too high, and never over the maximum, which is
+ * exact. So is whatever is under 64 ns. Times over 2^50 ns (13 days) share the
+ * last bucket.
+ */
+#define HISTOGRAM_PART 64
+#define HISTOGRAM_LAST 50
+#define HISTOGRAM_BUCKETS ((HISTOGRAM_LAST - 5) * HISTOGRAM_PART + 1)
+
+struct histogram {
+	uint64_t total;
+	double sum; /* nanoseconds */
+	tspan max;
+	uint64_t counts[HISTOGRAM_BUCKETS];
+};
+
+void histogram_add(struct histogram *h, tspan value);
+void histogram_merge(struct histogram *h, const struct histogram *other);
+
+/* The value that a share (0 … 1) of all did not exceed; 0 if there is none. */
+tspan histogram_share(const struct histogram *h, double share);
+
+/* The share that did not exceed a value; 1 if there is nothing. */
+double histogram_within(const struct histogram *h, tspan value);
+
+/*
+ * Figures over time, in few buckets of equal width: when time runs past the
+ * last one, two become one. The last of `used` holds what came so far.
+ */
+#define SERIES_BUCKETS 512
+
+enum series_count {
+	SERIES_ARRIVED,
+	SERIES_REFUSED, /* timed out ones included */
+	SERIES_SPAWNED,
+	SERIES_COUNTS
+};
+
+struct series_bucket {
+	double processes; /* integral, in process-nanoseconds, as in status */
+	double busy; /* likewise: of those with a session in service */
+	double waiting; /* likewise: connections that wait */
+	uint32_t most_processes;
+	uint32_t most_waiting;
+	tspan longest_wait; /* of connections that a process began with */
+	uint64_t counts[SERIES_COUNTS];
+};
+
+struct series {
+	tspan width; /* of a bucket; over 0 */
+	uint32_t used;
+	struct series_bucket buckets[SERIES_BUCKETS];
+};
+
+/* The bucket of this time, which is not negative. */
+struct series_bucket *series_at(struct series *s, tspan at);
+
+/*
+ * Of an app, or of all together. Time 0 is the start of the load. Figures of
+ * processes are those from then to the end of the load; connections that are
+ * still there then are followed to their ends. Always: arrived = completed +
+ * refused + timed_out + lost + unfinished.
+ */
+struct result_app {
+	const char *name; /* of the app; NULL: the total */
+	uint32_t max_processes; /* that it may have at most; 0: unknown */
+	uint64_t arrived;
+	uint64_t completed;
+	uint64_t refused; /* by the manager, or for want of a backlog */
+	uint64_t overflowed; /* those of `refused` that found it full */
+	uint64_t timed_out; /* while they waited */
+	uint64_t lost; /* with a process that was killed */
+	uint64_t unfinished; /* still there when the run was given up */
+	double work; /* service times of all that arrived, in nanoseconds */
+	/*
+	 * From arrival to the moment at which a process begins with it, be it
+	 * in a backlog, in a queue, or unread in the socket of a process; of
+	 * the unfinished ones, what they have waited.
+	 */
+	struct histogram wait;
+	uint64_t spawned; /* the first ones included */
+	uint64_t spawned_running; /* only those from time 0 on */
+	uint64_t ended; /* processes that exited, before the end of the run */
+	uint64_t taken; /* connections taken back unread */
+	double processes; /* mean; starting, idle and active, as in status */
+	double existing; /* mean; leaving ones included */
+	double busy; /* mean; with a connection in service */
+	tspan target_wait; /* that the manager keeps; 0: none */
+	double need; /* mean; processes that this takes, by its estimate */
+	uint32_t most_need;
+	uint32_t most_processes; /* leaving ones not included */
+	uint32_t most_waiting;
+	/*
+	 * Time in which a connection that no process holds waits although a
+	 * process of its app is ready and without a connection: idle.
+	 */
+	tspan idle_while_waiting;
+	double wasted; /* mean; processes that were idle so */
+	/*
+	 * Time in which a connection lies unread in the socket of a busy
+	 * process while another of its app is idle; and the longest of one.
+	 */
+	tspan idle_while_unread;
+	tspan longest_unread;
+	struct series series;
+};
+
+struct result {
+	const char *manager; /* its name */
+	tspan length; /* of the load; a trace's: its last arrival */
+	tspan ran; /* virtual time until the last connection had ended */
+	uint64_t events; /* arrivals, ends of sessions, starts, exits, ticks */
+	struct result_app total;
+	struct result_app *apps;
+	size_t apps_len;
+};
+
+/* The result of nothing, for so many apps. */
+static inline void
+result_init(struct result *r, size_t apps_len)
+{
+	*r = (struct result){ .apps_len = apps_len };
+	r->apps = result_alloc(apps_len, sizeof(*r->apps));
+}
+
+static inline void
+result_fini(struct result *r)
+{
+	free(r->apps);
+}
+
+/* Connections turned away, for whatever reason. */
+static inline uint64_t
+result_refusals(const struct result_app *r)
+{
+	return r->refused + r->timed_out;
+}
+
+/* Adds what is known of each app alone to the total, at the end of a run. */
+void result_sum(struct result *r);
+
+/* --- load.c: connections in the order of their arrival ---------------------
+ */
+
+/* How long a worker needs for one connection. */
+enum service_kind {
+	SERVICE_FIXED, /* always `mean` */
+	SERVICE_EXPONENTIAL, /* of that mean */
+	SERVICE_LOGNORMAL, /* of that mean; sigma is of its logarithm */
+	SERVICE_UNIFORM, /* from `mean` to `other` */
+	SERVICE_BIMODAL, /* `mean`, or with the probability `share`: `other` */
+};
+
+struct service {
+	enum service_kind kind;
+	tspan mean; /* over 0; UNIFORM: the shortest; BIMODAL: the common one */
+	double sigma; /* over 0; LOGNORMAL */
+	tspan other; /* over 0; UNIFORM: the longest; BIMODAL: the rare one */
+	double share; /* 0 … 1; BIMODAL */
+};
+
+/* The mean of a service time. */
+tspan load_service_mean(const struct service *s);
+
+/*
+ * How the rate changes. The rate of an app is its mean, over the run or over
+ * each period, so that profiles can be compared. Between the points named
+ * here the rate runs straight.
+ */
+enum profile_kind {
+	PROFILE_STEADY,
+	/* A burst at a random time of each period. */
+	PROFILE_BURST,
+	/*
+	 * From midnight to midnight: lowest at 4 (an eighth of the mean),
+	 * highest at 11 and at 20 (1.8 and 1.7 times the mean).
+	 */
+	PROFILE_DAY,
+	/* From nothing to twice the mean in the middle of the run, and back. */
+	PROFILE_RAMP,
+};
+
+struct profile {
+	enum profile_kind kind;
+	double factor; /* BURST: the rate in a burst over that of the rest */
+	tspan burst; /* BURST: how long one is; under `period` */
+	tspan period; /* over 0; DAY: may be 0, then it is the run */
+};
+
+/* The highest rate of a profile over its mean. */
+double load_peak(const struct profile *p);
+
+struct load_app {
+	const char *name; /* as a trace calls it */
+	double rate; /* connections per second; 0: none */
+	uint32_t clients; /* that come again; 0: none */
+	struct service think; /* of such a client; a mean of 0: not at all */
+	struct service service;
+	/* As they were typed; NULL: they were not. */
+	const char *typed_rate;
+	const char *typed_think;
+	const char *typed_service;
+};
+
+/* The same description and seed give the same load. */
+struct load_spec {
+	const struct load_app *apps; /* an app's number is its place here */
+	size_t apps_len;
+	bool closed; /* clients come again, and there are no rates */
+	struct profile profile;
+	tspan length; /* nothing arrives at this time or later; 0: a trace's */
+	uint64_t seed;
+	const char *trace; /* a file ("-": standard input), or NULL */
+};
+
+struct arrival {
+	tstamp at; /* since the start of the load; never decreases */
+	uint32_t app;
+	tspan service; /* over 0 */
+};
+
+enum load_got {
+	LOAD_ARRIVAL,
+	LOAD_END,
+	LOAD_MISTAKE, /* in the trace */
+};
+
+/* A client that was turned away does not come back at the same moment. */
+#define LOAD_RETRY TSPAN_MSECONDS(1)
+
+struct load_source;
+
+/*
+ * The spec must outlive the load. NULL and errno: the trace cannot be opened;
+ * "-" can be read but once. With a trace, rates, services and the profile are
+ * of no account; it ends at `length` if that is not 0.
+ */
+struct load_source *load_open(const struct load_spec *spec);
+void load_close(struct load_source *l);
+
+/* The description that load_open() was given. */
+const struct load_spec *load_spec(const struct load_source *l);
+
+/*
+ * LOAD_ARRIVAL: *at_out is when the next connection arrives, since the start
+ * of the load; TSTAMP_NEVER: not before load_left().
+ */
+enum load_got load_look(struct load_source *l, tstamp *at_out);
+
+/* The arrival that load_look() has told of. */
+struct arrival load_take(struct load_source *l);
+
+/* A connection has ended, now: a client of the app thinks, and comes again. */
+void load_left(struct load_source *l, uint32_t app, bool served, tstamp now);
+
+/* Both at once, for a load without clients; *out is as load_take() gives it. */
+enum load_got load_next(struct load_source *l, struct arrival *out);
+
+/*
+ * After LOAD_MISTAKE: "FILE:LINE: what is wrong there", several such lines if
+ * there are more mistakes in the trace; else NULL.
+ */
+const char *load_mistake(const struct load_source *l);
+
+/* The name of a trace in messages: "-" is standard input. */
+const char *load_trace_name(const char *file);
+
+/* --- engine.c: virtual time ------------------------------------------------
+ */
+
+/*
+ * The engine takes the requests (connections) of a load to a manager of
+ * workers, plays the workers that the manager starts, and notes what comes of
+ * it. Our core (pool_driver.c) is such a manager; each of the peers that tests
+ * compare it with is another.
+ *
+ * The engine tells what has happened, the manager answers with the engine's
+ * services. These never call the manager back: what they bring about is told
+ * later, at the same virtual time at the earliest. At one instant the order
+ * is: ends of requests, starts and exits as they were brought about, then
+ * arrivals in the order of the load, then a tick.
+ *
+ * Workers are numbers that the manager chooses, 0 … its `workers` - 1, free
+ * again after exited(). Requests are numbers that the engine gives, 0 … the
+ * manager's `requests` - 1, free after their end.
+ *
+ * A worker serves `concurrency` requests at a time, each for as long as the
+ * load says. Further requests that it is given lie in its socket, unread, in
+ * order; it reads the next when it has finished one, as a real worker does.
+ */
+
+/* When the load starts, by the manager's clock: the core wants more than 0. */
+#define ENGINE_EPOCH TSPAN_SECONDS(3600)
+
+struct engine;
+struct manager;
+
+struct manager_ops {
+	/* The first workers may be started. Before time 0: see engine_run(). */
+	void (*started)(struct manager *m, tstamp now);
+	/* A request to be given to a worker, kept until then, or refused. */
+	void (*arrived)(
+	    struct manager *m, uint32_t app, uint32_t request, tstamp now);
+	/* The start_time of the worker is over. */
+	void (*ready)(struct manager *m, uint32_t worker, tstamp now);
+	/*
+	 * The request has been served and its number is free. If another
+	 * request lay unread in the worker's socket, the worker has begun with
+	 * that already.
+	 */
+	void (*finished)(
+	    struct manager *m, uint32_t worker, uint32_t request, tstamp now);
+	/*
+	 * The worker is gone, and its number is free when this returns.
+	 * killed: what it was serving is lost. What lay unread can be had back
+	 * here by engine_take(), and only here; else it is lost too.
+	 */
+	void (*exited)(
+	    struct manager *m, uint32_t worker, bool killed, tstamp now);
+	/* When tick() is wanted if nothing happens; TSTAMP_NEVER: never. */
+	tstamp (*due)(const struct manager *m);
+	void (*tick)(struct manager *m, tstamp now);
+	void (*fini)(struct manager *m);
+};
+
+/* The first member of whatever a manager is. */
+struct manager {
+	const struct manager_ops *ops;
+	const char *name; /* as the result calls it: "apppoold", "php-fpm …" */
+	uint32_t workers; /* numbers it may use */
+	uint32_t requests; /* that may be there at once; see engine_run() */
+	struct engine *engine; /* set before started() */
+};
+
+struct engine_options {
+	tspan start_time; /* from a start to ready; under ENGINE_EPOCH */
+	tspan exit_time; /* from an end to exited() */
+};
+
+/*
+ * Runs all of the load, and goes on until all connections have ended, but at
+ * most an hour longer. The manager is started so long before the load that the
+ * workers it asks for at once are ready then: start_time before.
+ *
+ * *out: initialised for as many apps as the load has (result_init()). 0; or
+ * -1: a mistake in the trace (load_mistake()).
+ *
+ * More than manager->requests connections at once are refused before the
+ * manager hears of them, so it must be what the manager can hold and one more.
+ *
+ * The same load and manager give the same result.
+ */
+int engine_run(const struct engine_options *o, struct load_source *load,
+    struct manager *m, struct result *out);
+
+/* Starts a worker under this number, which must be free. */
+void engine_start(
+    struct engine *e, uint32_t worker, uint32_t app, uint32_t concurrency);
+
+/*
+ * The worker finishes what it has, unread requests included, and exits. From
+ * now on it no longer counts among the processes, and may not be given any.
+ */
+void engine_stop(struct engine *e, uint32_t worker);
+
+/* The worker exits, whatever it is doing. */
+void engine_kill(struct engine *e, uint32_t worker);
+
+/* Gives a worker that is ready a request that no worker holds. */
+void engine_give(struct engine *e, uint32_t worker, uint32_t request);
+
+/* Takes the oldest request back that the worker has not read; ILIST_NONE. */
+uint32_t engine_take(struct engine *e, uint32_t worker);
+
+/* Ends a request that no worker holds. */
+enum engine_refusal {
+	ENGINE_REFUSED,
+	ENGINE_OVERFLOWED, /* its backlog is full */
+	ENGINE_TIMED_OUT,
+};
+
+void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
+
+/* The app's promise, and the workers that it needs for that. */
+void engine_need(
+    struct engine *e, uint32_t app, tspan target_wait, uint32_t need);
+
+uint32_t engine_app_of(const struct engine *e, uint32_t request);
+
+/* --- pool_driver.c: our manager --------------------------------------------
+ */
+
+/*
+ * The core itself, as the daemon drives it, with a backlog in front of each app
+ * such as the kernel has. conf must outlive it; the caller undoes it with
+ * m->ops->fini(m). seed is that of the core's own jitters.
+ */
+struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
+
+/* --- words.c: as they are typed and shown ----------------------------------
+ */
 
 /*
  * A reader gives NULL; or what would be valid, and leaves *out untouched.
  * Durations are those of pool.conf(5), a share is percent.
  *
- *	fixed:TIME
+ *	fixed:TIME, or TIME alone
  *	exponential:MEAN
  *	lognormal:MEAN,SIGMA
  *	lognormal:p50=TIME,p99=TIME
@@ -70,8 +520,6 @@ void options_load(const struct simulate_options *o, const struct conf *conf,
  *	burst[:FACTOR[,LENGTH[,PERIOD]]]
  *	day[:PERIOD]
  *	ramp
- *
- * A bare duration is a fixed service time.
  */
 const char *words_read_service(const char *text, struct service *out);
 const char *words_read_profile(const char *text, struct profile *out);
@@ -79,13 +527,9 @@ const char *words_read_profile(const char *text, struct profile *out);
 /* Connections per second: "12.5", "1000/s", "90/m", "500/h". */
 const char *words_read_rate(const char *text, double *out);
 
-const char *words_read_span(const char *text, tspan *out);
-
 /* Room for whatever is shown. */
-#define WORDS_SIZE 96
-
 struct words {
-	char text[WORDS_SIZE];
+	char text[96];
 };
 
 /* Three places at most: "0", "12.3us", "250ms", "1.5s", "2m30s", "1h". */
@@ -104,7 +548,8 @@ struct words words_wait(const struct result_app *r, double share);
 struct words words_profile(const struct profile *p);
 struct words words_service(const struct service *s);
 
-/* --- view.c and picture.c ------------------------------------------------- */
+/* --- view.c and picture.c --------------------------------------------------
+ */
 
 /* 99 of 100 connections shall not wait longer, and none be turned away. */
 #define VERDICT_WAIT TSPAN_MSECONDS(100)
@@ -121,10 +566,8 @@ struct verdict {
 	enum verdict_kind kind;
 	double needed; /* processes that are busy if nobody waits; a mean */
 	uint32_t allowed; /* by the app and by the ceiling over all */
-
-	/* Bounds that would do; 0: as it is.  All 0: none that was tried would.
-	 */
 	bool tried;
+	/* Bounds that would do; 0: as it is, or none that was tried would. */
 	uint32_t min_processes; /* where starts take too long */
 	uint32_t max_processes; /* of the app */
 	uint32_t ceiling; /* over all apps */
@@ -138,7 +581,7 @@ struct simulation {
 	const struct verdict *verdicts; /* of the apps; NULL: there are none */
 };
 
-/* The figures, for people.  A failed write shows in ferror(out). */
+/* The figures, for people. A failed write shows in ferror(out). */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
 /* The whole result as one JSON object. */
@@ -151,11 +594,15 @@ void view_json(const struct simulation *s, const struct result *r, FILE *out);
 int picture_put(
     const struct simulation *s, const struct result *r, size_t app, FILE *out);
 
-/* --- simulate.c ----------------------------------------------------------- */
+/* --- simulate.c: the command -----------------------------------------------
+ */
+
+/* For apppoolctl, too, which finds its command among all options. */
+extern const struct option simulate_longs[];
 
 /*
  * apppoolctl simulate: the whole command, with the arguments of the program,
- * of which "simulate" is the only word that is no option's.  Gives the exit
+ * of which "simulate" is the only word that is no option's. Gives the exit
  * status.
  */
 int simulate_main(int argc, char **argv);

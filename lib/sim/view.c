@@ -3,10 +3,7 @@
  * names and the meaning of those of `status -j` where that has them too.
  */
 
-#include <err.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "sim/simulate.h"
 #include "sys/emit.h"
@@ -96,8 +93,8 @@ text_load(const struct simulation *s, const struct result *r, FILE *out)
 
 	(void)fputs("Load         ", out);
 	if (spec->trace != NULL)
-		(void)fprintf(out, "%s, %s long\n", trace_name(spec->trace),
-		    words_span(r->length).text);
+		(void)fprintf(out, "%s, %s long\n",
+		    load_trace_name(spec->trace), words_span(r->length).text);
 	else
 		(void)fprintf(out, "%s for %s, seed %ju\n",
 		    spec->closed ? "clients"
@@ -239,27 +236,10 @@ view_text(const struct simulation *s, const struct result *r, FILE *out)
 
 /* --- JSON --------------------------------------------------------------- */
 
-struct output {
-	FILE *out;
-	struct text text;
-	struct emit json;
-};
-
-/* Writes what was put so far: a long result takes little memory. */
 static void
-output_flush(struct output *o)
-{
-	if (o->text.failed)
-		errx(EX_OSERR, "simulate: there is no memory for the answer");
-	(void)fwrite(o->text.data, 1, o->text.len, o->out);
-	text_clear(&o->text);
-}
-
-static void
-json_load(struct output *o, const struct simulation *s)
+json_load(struct emit *j, const struct simulation *s)
 {
 	const struct load_spec *spec = &s->load;
-	struct emit *j = &o->json;
 
 	emit_put_string(j, "version", APPPOOL_VERSION);
 	emit_put_string(j, "config", s->config);
@@ -293,7 +273,6 @@ json_load(struct output *o, const struct simulation *s)
 		emit_put_span(
 		    j, "service_mean", load_service_mean(&app->service));
 		emit_object_end(j);
-		output_flush(o);
 	}
 	emit_array_end(j);
 	emit_object_end(j);
@@ -317,10 +296,9 @@ json_promise(struct emit *j, const struct result_app *r)
 }
 
 static void
-json_figures(struct output *o, const struct result_app *r)
+json_figures(struct emit *j, const struct result_app *r)
 {
 	const struct histogram *h = &r->wait;
-	struct emit *j = &o->json;
 
 	emit_put_uint(j, "accepted", r->arrived);
 	emit_put_uint(j, "completed", r->completed);
@@ -353,15 +331,13 @@ json_figures(struct output *o, const struct result_app *r)
 	emit_put_number(j, "idle_waste", view_waste(r));
 	emit_put_span(j, "idle_while_unread", r->idle_while_unread);
 	emit_put_span(j, "longest_unread", r->longest_unread);
-	output_flush(o);
 }
 
 /* Means and counts of a stretch of time; its last one ends with the load. */
 static void
-json_bucket(struct output *o, const struct series *s, uint32_t i, tspan length)
+json_bucket(struct emit *j, const struct series *s, uint32_t i, tspan length)
 {
 	const struct series_bucket *b = &s->buckets[i];
-	struct emit *j = &o->json;
 	tspan at = s->width * (tspan)i;
 	tspan width = length - at < s->width ? length - at : s->width;
 	double time = width > 0 ? (double)width : 1;
@@ -379,7 +355,6 @@ json_bucket(struct output *o, const struct series *s, uint32_t i, tspan length)
 	emit_put_uint(j, "refused", b->counts[SERIES_REFUSED]);
 	emit_put_uint(j, "spawned", b->counts[SERIES_SPAWNED]);
 	emit_object_end(j);
-	output_flush(o);
 }
 
 static void
@@ -409,19 +384,19 @@ json_verdict(struct emit *j, const struct verdict *v)
 void
 view_json(const struct simulation *s, const struct result *r, FILE *out)
 {
-	struct output o = { .out = out };
-	struct emit *j = &o.json;
+	struct text text;
+	struct emit emit, *j = &emit;
 
-	text_init(&o.text, SIZE_MAX);
-	emit_init(j, &o.text);
+	text_init(&text, SIZE_MAX);
+	emit_init(j, &text);
 	emit_object(j);
-	json_load(&o, s);
+	json_load(j, s);
 	emit_break(j);
 	emit_put_string(j, "policy", r->manager);
 	emit_put_span(j, "length", r->length);
 	emit_put_span(j, "ran", r->ran);
 	emit_put_uint(j, "events", r->events);
-	json_figures(&o, &r->total);
+	json_figures(j, &r->total);
 	emit_break(j);
 	emit_key(j, "apps");
 	emit_array(j);
@@ -429,7 +404,7 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 		emit_break(j);
 		emit_object(j);
 		emit_put_string(j, "name", r->apps[i].name);
-		json_figures(&o, &r->apps[i]);
+		json_figures(j, &r->apps[i]);
 		if (s->verdicts != NULL)
 			json_verdict(j, &s->verdicts[i]);
 		emit_object_end(j);
@@ -439,10 +414,12 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 	emit_key(j, "series");
 	emit_array(j);
 	for (uint32_t i = 0; i < r->total.series.used; i++)
-		json_bucket(&o, &r->total.series, i, r->length);
+		json_bucket(j, &r->total.series, i, r->length);
 	emit_array_end(j);
 	emit_object_end(j);
-	text_puts(&o.text, "\n");
-	output_flush(&o);
-	text_fini(&o.text);
+	text_puts(&text, "\n");
+	if (text.failed)
+		errx(EX_OSERR, "simulate: there is no memory for the answer");
+	(void)fwrite(text.data, 1, text.len, out);
+	text_fini(&text);
 }

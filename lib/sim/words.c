@@ -5,7 +5,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "sim/simulate.h"
@@ -52,13 +51,6 @@ static bool
 words_to_time(const char *text, tspan *out)
 {
 	return conf_parse_span(text, out) && *out > 0;
-}
-
-const char *
-words_read_span(const char *text, tspan *out)
-{
-	return conf_parse_span(text, out) ? NULL
-					  : "write 250ms, 10s, 5m, 2h or 1d";
 }
 
 const char *
@@ -116,49 +108,44 @@ call_cut(struct call *c, const char *text, const char *const *names, size_t len)
 	return found;
 }
 
-static bool
-call_to_lognormal(const struct call *c, struct service *out)
-{
-	tspan p50, p99;
-
-	if (c->count != 2)
-		return false;
-	if (strncmp(c->parts[0], "p50=", 4) != 0)
-		return words_to_time(c->parts[0], &out->mean) &&
-		    words_to_number(c->parts[1], "", &out->sigma) &&
-		    out->sigma > 0 && out->sigma <= 5;
-	/* Two points of the distribution are in the logs; sigma is not. */
-	if (strncmp(c->parts[1], "p99=", 4) != 0 ||
-	    !words_to_time(c->parts[0] + 4, &p50) ||
-	    !words_to_time(c->parts[1] + 4, &p99) || p99 <= p50)
-		return false;
-	out->sigma = log((double)p99 / (double)p50) / NORMAL_P99;
-	out->mean =
-	    (tspan)((double)p50 * exp(out->sigma * out->sigma / 2) + 0.5);
-	return out->sigma <= 5;
-}
-
+/* Fills what goes with the kind. False: that has other parts. */
 static bool
 call_to_service(const struct call *c, struct service *out)
 {
+	const char *const *parts = c->parts;
 	double percent;
+	tspan p50, p99;
 
 	switch (out->kind) {
 	case SERVICE_FIXED:
 	case SERVICE_EXPONENTIAL:
-		return c->count == 1 && words_to_time(c->parts[0], &out->mean);
+		return c->count == 1 && words_to_time(parts[0], &out->mean);
 	case SERVICE_LOGNORMAL:
-		return call_to_lognormal(c, out);
+		if (c->count != 2)
+			return false;
+		if (strncmp(parts[0], "p50=", 4) != 0)
+			return words_to_time(parts[0], &out->mean) &&
+			    words_to_number(parts[1], "", &out->sigma) &&
+			    out->sigma > 0 && out->sigma <= 5;
+		/* Two points of the distribution are in the logs, no sigma. */
+		if (strncmp(parts[1], "p99=", 4) != 0 ||
+		    !words_to_time(parts[0] + 4, &p50) ||
+		    !words_to_time(parts[1] + 4, &p99) || p99 <= p50)
+			return false;
+		out->sigma = log((double)p99 / (double)p50) / NORMAL_P99;
+		out->mean =
+		    (tspan)((double)p50 * exp(out->sigma * out->sigma / 2) +
+			0.5);
+		return out->sigma <= 5;
 	case SERVICE_UNIFORM:
-		return c->count == 2 &&
-		    words_to_time(c->parts[0], &out->mean) &&
-		    words_to_time(c->parts[1], &out->other) &&
+		return c->count == 2 && words_to_time(parts[0], &out->mean) &&
+		    words_to_time(parts[1], &out->other) &&
 		    out->mean <= out->other;
 	case SERVICE_BIMODAL:
-		if (c->count != 3 || !words_to_time(c->parts[0], &out->mean) ||
-		    !words_to_time(c->parts[1], &out->other) ||
-		    (!words_to_number(c->parts[2], "", &percent) &&
-			!words_to_number(c->parts[2], "%", &percent)))
+		if (c->count != 3 || !words_to_time(parts[0], &out->mean) ||
+		    !words_to_time(parts[1], &out->other) ||
+		    (!words_to_number(parts[2], "", &percent) &&
+			!words_to_number(parts[2], "%", &percent)))
 			return false;
 		out->share = percent / 100;
 		return percent <= 100;
@@ -208,9 +195,9 @@ call_to_profile(const struct call *c, struct profile *out)
 		out->period = TSPAN_SECONDS(60);
 		if ((c->count > 0 &&
 			!words_to_number(c->parts[0], "", &out->factor)) ||
-		    (c->count > 1 && !words_to_time(c->parts[1], &out->burst)))
-			return false;
-		if (c->count > 2 && !words_to_time(c->parts[2], &out->period))
+		    (c->count > 1 &&
+			!words_to_time(c->parts[1], &out->burst)) ||
+		    (c->count > 2 && !words_to_time(c->parts[2], &out->period)))
 			return false;
 		return out->factor >= 1 && out->factor <= 1e6 &&
 		    out->burst < out->period;
@@ -317,19 +304,16 @@ words_span(tspan span)
 struct words
 words_count(uint64_t n)
 {
-	char digits[24];
-	struct words w = { "" };
-	char *to = w.text;
-	size_t len;
+	struct words w;
+	char *at = w.text + sizeof(w.text);
 
-	(void)snprintf(digits, sizeof(digits), "%" PRIu64, n);
-	len = strlen(digits);
-	for (size_t i = 0; i < len; i++) {
-		if (i > 0 && (len - i) % 3 == 0)
-			*to++ = ',';
-		*to++ = digits[i];
+	*--at = '\0';
+	for (unsigned digits = 0; digits == 0 || n > 0; digits++, n /= 10) {
+		if (digits > 0 && digits % 3 == 0)
+			*--at = ',';
+		*--at = (char)('0' + n % 10);
 	}
-	*to = '\0';
+	memmove(w.text, at, strlen(at) + 1);
 	return w;
 }
 

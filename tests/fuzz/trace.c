@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sim/load.h"
+#include "sim/simulate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -50,7 +50,7 @@ check_mistake(const char *said, const char *path)
 static void
 try_load(const struct load_spec *spec)
 {
-	struct load *l = load_open(spec);
+	struct load_source *l = load_open(spec);
 	struct arrival a = { 0 };
 	enum load_got got;
 	tstamp last = 0;

@@ -37,7 +37,7 @@ run(const struct pareto *p, enum policies policy, struct result *out)
 	struct manager *m = policies_new(policy, conf, 1);
 	struct load_app app;
 	struct load_spec spec;
-	struct load *load;
+	struct load_source *load;
 
 	pareto_load(p, conf, 1, &app, &spec);
 	load = load_open(&spec);

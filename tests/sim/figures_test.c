@@ -1,8 +1,7 @@
 /* Distributions, series, and the heap of events. */
 
 #include "core/prng.h"
-#include "sim/events.h"
-#include "sim/result.h"
+#include "sim/simulate.h"
 
 #include "../unit/check.h"
 

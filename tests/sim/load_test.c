@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "../unit/check.h"
-#include "sim/load.h"
 #include "sim/simulate.h"
 
 static struct service
@@ -67,7 +66,7 @@ draw(const char *words)
 {
 	struct load_app app = { .rate = 2000, .service = service(words) };
 	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(3600));
-	struct load *l = load_open(&spec);
+	struct load_source *l = load_open(&spec);
 	struct arrival a;
 	double sum = 0;
 
@@ -161,7 +160,7 @@ uniform_times_lie_between_their_bounds(void)
 static uint64_t
 count(const struct load_spec *spec, uint64_t *parts, size_t len)
 {
-	struct load *l = load_open(spec);
+	struct load_source *l = load_open(spec);
 	struct arrival a;
 	tstamp last = 0;
 	uint64_t sum = 0;
@@ -214,7 +213,7 @@ gaps_are_exponential(void)
 {
 	struct load_app app = { .rate = 100, .service = service("1ms") };
 	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(1000));
-	struct load *l = load_open(&spec);
+	struct load_source *l = load_open(&spec);
 	struct arrival a;
 	tstamp last = 0;
 	double n = 0, over_mean = 0, over_three = 0;
@@ -376,7 +375,7 @@ apps_have_their_shares(void)
 	uint64_t seen[APPS] = { 0 };
 	struct load_spec spec;
 	struct arrival a;
-	struct load *l;
+	struct load_source *l;
 
 	/* App 7 has most, app 50 nothing, the others little. */
 	for (unsigned i = 0; i < APPS; i++) {
@@ -404,7 +403,7 @@ static void
 compare(const struct load_spec *a, const struct load_spec *b,
     unsigned *times_out, unsigned *services_out)
 {
-	struct load *la = load_open(a), *lb = load_open(b);
+	struct load_source *la = load_open(a), *lb = load_open(b);
 	struct arrival xa, xb;
 
 	*times_out = *services_out = 0;

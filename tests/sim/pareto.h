@@ -18,8 +18,6 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
-#include "sim/engine.h"
-#include "sim/load.h"
 #include "sim/simulate.h"
 
 #include "../bench/peers/peers.h"
@@ -107,7 +105,7 @@ pareto_add(const struct pareto *p, const struct conf *conf, struct manager *m,
 		.exit_time = TSPAN_MSECONDS(5) };
 	struct load_app app;
 	struct load_spec spec;
-	struct load *load;
+	struct load_source *load;
 
 	pareto_load(p, conf, seed, &app, &spec);
 	load = load_open(&spec);

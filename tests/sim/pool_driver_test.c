@@ -7,7 +7,6 @@
 #include <math.h>
 
 #include "core/prng.h"
-#include "sim/engine.h"
 #include "sim/simulate.h"
 
 #include "sim_help.h"

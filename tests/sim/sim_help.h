@@ -3,7 +3,7 @@
 
 /* Loads from the text of a trace, and runs of a manager under them. */
 
-#include "sim/engine.h"
+#include "sim/simulate.h"
 
 #include "../unit/conf_help.h"
 
@@ -21,7 +21,7 @@ static inline bool
 help_run_load(struct manager *m, const struct load_spec *spec,
     const struct engine_options *o, struct result *out)
 {
-	struct load *load = load_open(spec);
+	struct load_source *load = load_open(spec);
 	int rc;
 
 	if (load == NULL) {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../unit/check.h"
-#include "sim/load.h"
+#include "sim/simulate.h"
 
 static const struct load_app apps[] = {
 	{ .name = "web" },
@@ -30,7 +30,7 @@ write_trace(const char *text, size_t len)
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
 }
 
-static struct load *
+static struct load_source *
 load_file(size_t apps_len, tspan length)
 {
 	static struct load_spec spec;
@@ -44,7 +44,7 @@ load_file(size_t apps_len, tspan length)
 	return load_open(&spec);
 }
 
-static struct load *
+static struct load_source *
 load_text(const char *text)
 {
 	write_trace(text, strlen(text));
@@ -53,7 +53,7 @@ load_text(const char *text)
 
 /* True if just this connection comes next. */
 static bool
-gives(struct load *l, double at, uint32_t app, double service)
+gives(struct load_source *l, double at, uint32_t app, double service)
 {
 	struct arrival a;
 
@@ -68,7 +68,7 @@ gives(struct load *l, double at, uint32_t app, double service)
 }
 
 static bool
-ends(struct load *l)
+ends(struct load_source *l)
 {
 	struct arrival a;
 	enum load_got got = load_next(l, &a);
@@ -81,7 +81,7 @@ ends(struct load *l)
 
 /* The mistakes that are told, without "FILE" in front of each line. */
 static const char *
-said_of(struct load *l)
+said_of(struct load_source *l)
 {
 	static char said[4096];
 	const char *mistake;
@@ -121,7 +121,8 @@ mistake_of(const char *text)
 static void
 lines_are_connections(void)
 {
-	struct load *l = load_text("0.5,web,0.25\n0.5,api,1\n3,a,.125\n");
+	struct load_source *l =
+	    load_text("0.5,web,0.25\n0.5,api,1\n3,a,.125\n");
 
 	CHECK(gives(l, 0.5, 0, 0.25));
 	CHECK(gives(l, 0.5, 1, 1));
@@ -133,7 +134,7 @@ lines_are_connections(void)
 static void
 a_last_line_needs_no_end(void)
 {
-	struct load *l = load_text("1,web,1");
+	struct load_source *l = load_text("1,web,1");
 
 	CHECK(gives(l, 1, 0, 1));
 	CHECK(ends(l));
@@ -143,7 +144,7 @@ a_last_line_needs_no_end(void)
 static void
 titles_comments_and_empty_lines_are_no_connections(void)
 {
-	struct load *l =
+	struct load_source *l =
 	    load_text("# recorded on a Monday\n\narrival,app,service time\n"
 		      " # so\n \t\n1,web,1\n#2,web,1\n");
 
@@ -155,7 +156,7 @@ titles_comments_and_empty_lines_are_no_connections(void)
 static void
 marks_quotes_and_blanks_of_spreadsheets_do_not_matter(void)
 {
-	struct load *l =
+	struct load_source *l =
 	    load_text("\xef\xbb\xbf\"time\",\"app\",\"took\"\r\n"
 		      "\"1\",\"web\",\"0.5\"\r\n 2 ,\tapi , 1 \r\n");
 
@@ -168,8 +169,9 @@ marks_quotes_and_blanks_of_spreadsheets_do_not_matter(void)
 static void
 times_have_the_units_of_the_configuration(void)
 {
-	struct load *l = load_text("100ms,web,250ms\n1.5s,web,1m\n"
-				   "2m,web,2h\n1h,web,0.5d\n1d,web,1.5ms\n");
+	struct load_source *l =
+	    load_text("100ms,web,250ms\n1.5s,web,1m\n"
+		      "2m,web,2h\n1h,web,0.5d\n1d,web,1.5ms\n");
 
 	CHECK(gives(l, 0.1, 0, 0.25));
 	CHECK(gives(l, 1.5, 0, 60));
@@ -183,7 +185,8 @@ times_have_the_units_of_the_configuration(void)
 static void
 times_are_exact_to_the_nanosecond(void)
 {
-	struct load *l = load_text("1234.123456789,web,0.000000001999\n");
+	struct load_source *l =
+	    load_text("1234.123456789,web,0.000000001999\n");
 
 	CHECK(gives(l, 1234.123456789, 0, 2e-9));
 	load_close(l);
@@ -193,7 +196,7 @@ times_are_exact_to_the_nanosecond(void)
 static void
 a_service_time_of_zero_is_the_shortest(void)
 {
-	struct load *l = load_text("1,web,0\n2,web,0.000\n");
+	struct load_source *l = load_text("1,web,0\n2,web,0.000\n");
 
 	CHECK(gives(l, 1, 0, 1e-9));
 	CHECK(gives(l, 2, 0, 1e-9));
@@ -203,7 +206,7 @@ a_service_time_of_zero_is_the_shortest(void)
 static void
 times_of_day_count_from_the_first(void)
 {
-	struct load *l =
+	struct load_source *l =
 	    load_text("1764000000.250,web,1\n1764000001.500,web,1\n");
 
 	CHECK(gives(l, 0, 0, 1));
@@ -214,7 +217,7 @@ times_of_day_count_from_the_first(void)
 static void
 the_only_app_need_not_be_named(void)
 {
-	struct load *l;
+	struct load_source *l;
 
 	write_trace("1,,1\n2,web,1\n", 13);
 	l = load_file(1, 0);
@@ -227,7 +230,7 @@ the_only_app_need_not_be_named(void)
 static void
 connections_past_the_length_are_left_out(void)
 {
-	struct load *l;
+	struct load_source *l;
 
 	write_trace("1,web,1\n2,web,1\nnonsense\n", 25);
 	l = load_file(3, TSPAN_SECONDS(2));
@@ -243,7 +246,7 @@ a_long_trace_comes_whole(void)
 	size_t size = 0;
 	char *text = NULL;
 	FILE *out = open_memstream(&text, &size);
-	struct load *l;
+	struct load_source *l;
 	unsigned i;
 
 	for (i = 0; i < 100000; i++)
@@ -264,7 +267,7 @@ static void
 a_pipe_is_read_as_it_comes(void)
 {
 	static const char text[] = "1,web,1\n2,api,1\n3,a,1\n";
-	struct load *l;
+	struct load_source *l;
 	int ends_of[2];
 	pid_t pid;
 

@@ -24,7 +24,7 @@
  * The first byte of an answer is taken to come when a worker begins with it.
  */
 
-#include "sim/engine.h"
+#include "sim/simulate.h"
 
 #include "peers.h"
 

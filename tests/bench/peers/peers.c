@@ -41,7 +41,7 @@
 #include <stdlib.h>
 
 #include "core/prng.h"
-#include "sim/engine.h"
+#include "sim/simulate.h"
 
 #include "peers.h"
 

@@ -34,7 +34,7 @@
 #include "core/deadlines.h"
 #include "core/ilist.h"
 #include "core/tstamp.h"
-#include "sim/engine.h"
+#include "sim/simulate.h"
 
 enum policies {
 	POLICIES_STATIC,
