@@ -1,34 +1,9 @@
 #!/bin/sh
 # handoff = accept: the adapter and its program live, fail and end together.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 # ---------------------------------------------------------------- together
-
-testAnAdapterInTheCommandServes() {
-	starts '' server web "$DIR/apppool-accept" "$DIR/acceptor"
-	assert_flood 50
-}
-
-testAnAdapterInTheCommandIsFoundByItsName() {
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		command = { "apppool-accept", "$DIR/acceptor" }
-	}
-	EOF
-	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
-	# Whether the user can reach the adapter is another matter.
-	assertFalse "$(cat "$DIR/out")" "grep -q 'not in PATH' '$DIR/out'"
-}
-
-testASignalToTheAdapterEndsTheProgram() {
-	starts '' accept web
-	assertNotNull "$(web)"
-	kill -USR1 "$(status apps web workers 0 pid)"
-	await said 'killed by signal 10'
-}
 
 # All but SIGKILL and SIGSTOP.
 testEverySignalThatAProgramCanCatchReachesIt() {
@@ -45,7 +20,7 @@ testEverySignalThatAProgramCanCatchReachesIt() {
 	while True:
 	    server.accept()[0].sendall(b"hello\n")
 	EOF
-	starts 'handoff = accept' server web "$PYTHON" "$DIR/catch.py"
+	starts '' accepts web "$PYTHON" "$DIR/catch.py"
 	worker=$(status apps web workers 0 pid)
 	for number in 1 2 3 4 5 6 7 8 10 11 12 13 14 16 17 18 20 21 22 23 24 \
 	    25 26 27 28 29 30 31 34 64 15; do
@@ -78,24 +53,7 @@ testARequestThatTakesTooLongEndsProgramAndAdapter() {
 	await status_is '1 1' apps web lost,idle
 }
 
-testTheOutputOfTheProgramIsLogged() {
-	starts '' accept web --say 'for the log'
-	await said 'for the log'
-}
-
 # ---------------------------------------------------------------- the end
-
-testAStopFinishesTheRequest() {
-	starts '' accept web
-	ask_held
-	kill -TERM "$POOL"
-	await said stopping
-	release
-	finish "$POOL"
-	assertEquals 0 "$RC"
-	behind
-	assertEquals waited "$(nth 5 "$ANSWER")"
-}
 
 testAStopFinishesRequestsThatTheProgramHandedOn() {
 	starts 'concurrency = 2' accept web --hand-on --nonblock --poll
@@ -109,26 +67,20 @@ testAStopFinishesRequestsThatTheProgramHandedOn() {
 	assertEquals waited "$(nth 5 "$ANSWER")"
 }
 
-testAnIdleProgramThatHandlesSigtermExitsByItself() {
-	accept web --graceful </dev/null | conf
+# ends_itself COMMAND...: the idle program of that app, when the daemon stops.
+ends_itself() {
+	"$@" </dev/null | conf
 	pool_start -v
 	pool_stop
 	await said 'exited with status 0 (shutdown)'
 }
 
-testThreadsThatSleepInAcceptEndOnSigterm() {
-	accept web --graceful --threads 3 </dev/null | conf
-	pool_start -v
-	pool_stop
-	await said 'exited with status 0 (shutdown)'
-}
-
-testThreadsAreWokenWhenTheirTcpSocketIsShutDown() {
-	port=$(free_port)
-	accept_tcp "$port" --shutdown --threads 3 </dev/null | conf
-	pool_start -v
-	pool_stop
-	await said 'exited with status 0 (shutdown)'
+testIdleProgramsAndTheirThreadsExitByThemselvesOnSigterm() {
+	each ends_itself <<-'END'
+	accept web --graceful
+	accept web --graceful --threads 3
+	accept_tcp "$(free_port)" --shutdown --threads 3
+	END
 }
 
 testThreadsAreWokenWhenTheirUnixSocketIsShutDown() {
@@ -203,7 +155,7 @@ testAfterTheDaemonIsKilledAProgramThatIgnoresSigtermEnds() {
 	while True:
 	    server.accept()[0].sendall(b"hello\n")
 	EOF
-	starts 'handoff = accept' server web "$PYTHON" "$DIR/stubborn.py"
+	starts '' accepts web "$PYTHON" "$DIR/stubborn.py"
 	worker=$(status apps web workers 0 pid)
 	program=$(program)
 	kill -KILL "$POOL"
@@ -251,16 +203,8 @@ testAfterADaemonWithUnreadMessagesIsKilledTheProgramEnds() {
 	    client.close()
 	    served = True
 	EOF
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		directory = "$DIR"
-		command = { "$PYTHON", "$DIR/polls.py" }
-	}
-	EOF
 	chmod 777 "$DIR"
-	pool_start
+	starts "directory = \"$DIR\"" accepts web "$PYTHON" "$DIR/polls.py"
 	program=$(program)
 	ask_held
 	pause_process "$POOL"
@@ -293,5 +237,4 @@ testAfterDaemonAndAdapterAreKilledAStartingProgramEnds() {
 	await is_gone "$program"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

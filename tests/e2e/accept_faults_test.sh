@@ -2,7 +2,6 @@
 # handoff = accept: interrupted calls, sudden deaths, programs whose memory
 # cannot be seen, systems that do not allow seccomp.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 # starve PROGRAM: the program is the last to be given the processor, so that its
@@ -33,17 +32,15 @@ ask_one_that_starves() {
 
 # ---------------------------------------------------------------- trouble
 
-testInterruptedAcceptCallsLoseNoConnection() {
-	starts '' accept web --alarm 1
-	assert_flood 1000 --concurrency 4
-	await status_is 1000 apps web completed
-	assertEquals 0 "$(status apps web lost)"
-}
-
-testInterruptedPollCallsLoseNoConnection() {
-	starts '' accept web --alarm 1 --poll --nonblock
-	assert_flood 500 --concurrency 4
-	assertEquals 0 "$(status apps web lost)"
+testInterruptedCallsLoseNoConnection() {
+	for manner in '' '--poll --nonblock'; do
+		# shellcheck disable=SC2086 # options
+		starts '' accept web --alarm 1 $manner
+		assert_flood 1000 --concurrency 4
+		await status_is 1000 apps web completed
+		assertEquals "$manner" 0 "$(status apps web lost)"
+		pool_stop
+	done
 }
 
 testSignalsThroughTheAdapterLoseNoConnection() {
@@ -71,18 +68,6 @@ testAWorkerThatExitsOnSigtermLosesNoConnection() {
 		await is_gone "$worker"
 	done
 	flood_end
-	assertEquals 0 "$(status apps web lost)"
-}
-
-testAProgramThatDiesInAcceptCostsNoConnection() {
-	starts 'min_processes = 2 restart_delay = 10ms
-	    restart_delay_max = 100ms' accept web
-	for round in 1 2 3; do
-		# The answer is there before it waits again.
-		await status_is 2 apps web idle
-		kill -KILL "$(program)"
-		assertNotNull "$round" "$(web)"
-	done
 	assertEquals 0 "$(status apps web lost)"
 }
 
@@ -117,9 +102,8 @@ testAProgramWithAnUnseenSignalToExitCostsNoConnection() {
 }
 
 testTheConnectionOfASuspendedProgramGoesToTheNext() {
-	conf_of 'pickup_timeout = 1500ms max_processes = 1
+	starts 'pickup_timeout = 1500ms max_processes = 1
 	    restart_delay = 10ms' accept web
-	pool_start
 	worker=$(status apps web workers 0 pid)
 	pause_process "$(program)"
 	# Its successor answers.
@@ -144,18 +128,8 @@ not_given() {
 	EOF
 	rm -rf "$DIR/marks"
 	mkdir -m 1777 "$DIR/marks"
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		directory = "$DIR"
-		command = { "$PYTHON", "$DIR/refuses.py" }
-		max_processes = 1
-		restart_delay = 10ms
-		$1
-	}
-	EOF
-	pool_start
+	starts "directory = \"$DIR\" max_processes = 1 restart_delay = 10ms $1" \
+	    accepts web "$PYTHON" "$DIR/refuses.py"
 	web hello >"$DIR/answer" 2>/dev/null
 	await status_is 1 apps web exits failure
 }
@@ -194,14 +168,6 @@ testAProgramThatIsStoppedAndContinuedServes() {
 	pause_process "$program"
 	kill -CONT "$program"
 	assertEquals "$program" "$(nth 1 "$(web)")"
-}
-
-testAProgramKilledInARequestLosesThatRequestAlone() {
-	starts 'min_processes = 2' accept web
-	web 'kill 9' 2>/dev/null
-	assert_flood 20
-	await status_is 1 apps web lost
-	assert_accounts web
 }
 
 # The connections of a program with many files are closed a good while before
@@ -263,14 +229,6 @@ is_traced() {
 	grep -q '^TracerPid:.[1-9]' "/proc/$1/status"
 }
 
-testACleanExitAfterARequestCompletesIt() {
-	starts 'min_server_life = 30s' accept web --requests 3
-	assert_flood 12 --concurrency 1
-	await status_is 12 apps web completed
-	assertEquals 0 "$(status apps web lost)"
-	assertEquals 0 "$(status apps web spawn_failures)"
-}
-
 # The connection lies before a busy program when the reset comes.
 testAClientThatResetWhileItWaitedIsNotGivenToTheProgram() {
 	port=$(free_port)
@@ -315,15 +273,8 @@ testAProgramThatHidesItsMemoryIsServed() {
 
 testAProgramThatAScriptExecutesMayHideItsMemory() {
 	port=$(free_port)
-	conf <<-EOF
-	app web {
-		listen = { "127.0.0.1:$port", "unix:web.sock" }
-		handoff = accept
-		command = { "/bin/sh", "-c",
-		    "sleep 0.1; exec $DIR/acceptor --hide" }
-	}
-	EOF
-	pool_start
+	starts '' at_tcp "$port" accepts web /bin/sh -c \
+	    "sleep 0.1; exec $DIR/acceptor --hide"
 	assert_told_its_address 127.0.0.1 "$port"
 }
 
@@ -374,30 +325,17 @@ testASetUserIdProgramIsServed() {
 testAnAdapterWithoutPtraceServesAProgramOfAnotherUser() {
 	is_root || { skip 'needs root'; return; }
 	port=$(free_port)
-	conf <<-EOF
-	app web {
-		listen = { "127.0.0.1:$port", "unix:web.sock" }
-		command = { "setpriv", "--bounding-set", "-sys_ptrace",
-		    "$DIR/apppool-accept", "$DIR/acceptor",
-		    "--start-delay", "200", "--user", "65534" }
-		user = root
-	}
-	EOF
-	pool_start
+	starts 'user = root' at_tcp "$port" server web setpriv --bounding-set \
+	    -sys_ptrace "$DIR/apppool-accept" "$DIR/acceptor" \
+	    --start-delay 200 --user 65534
 	assert_told_its_address 127.0.0.1 "$port"
 	assert_flood 20
 }
 
 testAPolicyThatRefusesPtraceCallsHindersNothing() {
 	port=$(free_port)
-	conf <<-EOF
-	app web {
-		listen = { "127.0.0.1:$port", "unix:web.sock" }
-		command = { "$DIR/sandbox", "blind",
-		    "$DIR/apppool-accept", "$DIR/acceptor", "--dup" }
-	}
-	EOF
-	pool_start
+	starts '' at_tcp "$port" server web "$DIR/sandbox" blind \
+	    "$DIR/apppool-accept" "$DIR/acceptor" --dup
 	assert_told_its_address 127.0.0.1 "$port"
 	assert_flood 50 --concurrency 2
 }
@@ -409,15 +347,7 @@ testAProgramIsServedInAChrootWithoutProc() {
 	port=$(free_port)
 	mkdir -p "$DIR/root"
 	cp "$DIR/acceptor-static" "$DIR/root/acceptor"
-	conf <<-EOF
-	app web {
-		listen = { "127.0.0.1:$port", "unix:web.sock" }
-		handoff = accept
-		chroot = "$DIR/root"
-		command = "/acceptor"
-	}
-	EOF
-	pool_start
+	starts "chroot = \"$DIR/root\"" at_tcp "$port" accepts web /acceptor
 	assert_told_its_address 127.0.0.1 "$port"
 	assert_flood 50 --concurrency 2
 	assertFalse "[ -e '/proc/$(program)/root/proc' ]"
@@ -427,15 +357,8 @@ testWithoutSeccompTheReasonNamesHandoffListen() {
 	for why in refused:'Operation not permitted' \
 	    absent:'Function not implemented' \
 	    busy:'somebody uses it already'; do
-		conf <<-EOF
-		app web {
-			listen = "unix:web.sock"
-			command = { "$DIR/sandbox", "${why%%:*}",
-			    "$DIR/apppool-accept", "$DIR/acceptor" }
-			start_limit = 1
-		}
-		EOF
-		pool_run
+		begins 'start_limit = 1' server web "$DIR/sandbox" "${why%%:*}" \
+		    "$DIR/apppool-accept" "$DIR/acceptor"
 		await status_is failed apps web state
 		reason=$(status apps web last_failure)
 		assertContains "$reason" "${why#*:}"
@@ -458,15 +381,8 @@ testALimitOf16DescriptorsIsEnough() {
 
 # cannot_execute COMMAND REASON: known at the first start, and told once.
 cannot_execute() {
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		command = "$1"
-	}
-	EOF
 	: >"$DIR/log"
-	pool_run
+	begins '' accepts web "$1"
 	await status_is failed apps web state
 	assertEquals 1 "$(status apps web spawn_failures)"
 	assertEquals "cannot execute $1: $2" "$(status apps web last_failure)"
@@ -487,7 +403,7 @@ testAProgramThatCannotBeExecutedFailsAtOnce() {
 
 testAProgramOfNoKnownFormatIsNotGivenToAShell() {
 	printf '\177ELFgarbage' >"$DIR/garbage" && chmod 755 "$DIR/garbage"
-	begins 'handoff = accept start_limit = 1' server web ./garbage
+	begins 'start_limit = 1' accepts web ./garbage
 	await status_is failed apps web state
 	assertEquals "cannot execute $DIR/garbage: Exec format error" \
 	    "$(status apps web last_failure)"
@@ -502,5 +418,4 @@ testAMissingAdapterIsTheReasonOfTheMistake() {
 	assertContains "$(cat "$DIR/out")" 'apppool-accept is not in'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

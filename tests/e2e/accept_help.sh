@@ -11,22 +11,28 @@ PROCESSOR=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' \
 # accept NAME OPTION-OF-acceptor...: an app at $DIR/NAME.sock, for conf; what
 # else it has comes from stdin.
 accept() {
-	printf 'app "%s" {\nlisten = "unix:%s.sock"\nhandoff = accept\n' \
-	    "$1" "$1"
+	accept_name=$1
 	shift
-	printf 'command = %s\n' "$(quoted "$DIR/acceptor" "$@")"
-	cat
-	echo '}'
+	accepts "$accept_name" "$DIR/acceptor" "$@"
 }
 
-# accept_tcp PORT OPTION-OF-acceptor...: the same, and at that port first.
-accept_tcp() {
+# accepts NAME COMMAND...: the same of another program.
+accepts() {
+	with 'handoff = accept' cat | server "$@"
+}
+
+# at_tcp PORT COMMAND...: the app web of that command, and at that port first.
+at_tcp() {
 	tcp_port=$1
 	shift
-	{
-		echo "listen += \"unix:web.sock\""
-		cat
-	} | accept web "$@" | sed "s/^listen = .*/listen = \"127.0.0.1:$tcp_port\"/"
+	"$@" | sed "s/^listen = .*/listen = { \"127.0.0.1:$tcp_port\", \"unix:web.sock\" }/"
+}
+
+# accept_tcp PORT OPTION-OF-acceptor...: the app web of accept, there.
+accept_tcp() {
+	accept_port=$1
+	shift
+	at_tcp "$accept_port" accept web "$@"
 }
 
 # program: the pid of the process that the adapter of app `web` runs.

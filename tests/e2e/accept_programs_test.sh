@@ -1,16 +1,7 @@
 #!/bin/sh
 # handoff = accept: php-cgi, libfcgi, Perl and Python, as they are in Debian.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
-
-# program_app COMMAND...: app `web` at $DIR/web.sock; the rest from stdin.
-program_app() {
-	printf 'app "web" {\nlisten = "unix:web.sock"\nhandoff = accept\n'
-	printf 'command = %s\n' "$(quoted "$@")"
-	cat
-	echo '}'
-}
 
 # page [NAME [QUERY [ADDRESS]]]: the answer of FastCGI for a file in $DIR.
 page() {
@@ -40,15 +31,11 @@ page_behind() {
 }
 
 php() {
-	program_app php-cgi "$@"
-}
-
-perl_app() {
-	program_app perl "$DIR/fcgi.pl"
+	accepts web php-cgi "$@"
 }
 
 python_app() {
-	program_app "$PYTHON" "$DIR/server.py" "$@"
+	accepts web "$PYTHON" "$DIR/server.py" "$@"
 }
 
 more_setup() {
@@ -110,15 +97,8 @@ testPhpCgiServesPages() {
 # As the manual has it; another user than ours could not enter this tree, in
 # which the adapter is.
 testPhpCgiBehindAnAdapterInTheCommandServes() {
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		command = { "apppool-accept", "php-cgi" }
-		min_processes = 2
-		user = "$(id -un)"
-	}
-	EOF
-	pool_start
+	starts "min_processes = 2 user = \"$(id -un)\"" \
+	    server web apppool-accept php-cgi
 	assertEquals '' "$(pages 20)"
 	assertEquals native "$(status apps web handoff)"
 	await status_is '20 2' apps web completed,idle
@@ -205,8 +185,9 @@ testChildrenThatPhpCgiForksServe() {
 
 # ---------------------------------------------------------------- libfcgi
 
-testAProgramOfLibfcgiServes() {
-	conf_of 'max_processes = 1' program_app "$DIR/fcgi"
+# serves_fifty COMMAND...: one process of the app counts all its pages.
+serves_fifty() {
+	conf_of 'max_processes = 1' accepts web "$@"
 	pool_start -v
 	assertEquals '' "$(pages 49)"
 	assertEquals 50 "$(nth 2 "$(page)")"
@@ -215,10 +196,17 @@ testAProgramOfLibfcgiServes() {
 	await said 'exited with status 0 (shutdown)'
 }
 
+testProgramsOfLibfcgiInCAndPerlServe() {
+	each serves_fifty <<-'END'
+	"$DIR/fcgi"
+	perl "$DIR/fcgi.pl"
+	END
+}
+
 testFcgiWebServerAddrsOfLibfcgiAdmitsByTheClientsAddress() {
 	port=$(free_port)
 	for address in 127.0.0.1 127.0.0.9; do
-		program_app "$DIR/fcgi" <<-EOF | sed '/^listen = "unix/d' | conf
+		accepts web "$DIR/fcgi" <<-EOF | sed '/^listen = "unix/d' | conf
 		environment = { "FCGI_WEB_SERVER_ADDRS=$address" }
 		listen = "127.0.0.1:$port"
 		EOF
@@ -236,15 +224,6 @@ testFcgiWebServerAddrsOfLibfcgiAdmitsByTheClientsAddress() {
 		esac
 		pool_stop
 	done
-}
-
-testAProgramInPerlServes() {
-	conf_of 'max_processes = 1' perl_app
-	pool_start -v
-	assertEquals '' "$(pages 49)"
-	assertEquals 50 "$(nth 2 "$(page)")"
-	pool_stop
-	await said 'exited with status 0 (shutdown)'
 }
 
 # ---------------------------------------------------------------- Python
@@ -288,5 +267,4 @@ testAPythonHttpServerWithThreadsServesSeveralAtATime() {
 	await status_is 11 apps web completed
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

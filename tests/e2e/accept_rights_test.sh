@@ -1,7 +1,6 @@
 #!/bin/sh
 # handoff = accept: the rights of the adapter, and of what the program runs.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 USER_ID=65534
@@ -11,6 +10,7 @@ USER_ID=65534
 more_setup() {
 	mkdir -p "$DIR/libexec" "$DIR/root/tmp"
 	cp "$APPPOOLD" "$DIR/apppoold"
+	APPPOOLD=$DIR/apppoold
 	cp "$BUILD/libexec/apppool-accept" "$BUILD/libexec/apppool-keeper" \
 	    "$DIR/libexec"
 	cp "$BUILD/tests/e2e/workers/whoami" "$DIR/root/whoami"
@@ -34,14 +34,7 @@ is_restricted() {
 # asks: an app that answers with the user of its set-user-ID helper; options
 # come from stdin.
 asks() {
-	cat <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		command = { "$DIR/root/whoami", "$DIR/root/helper" }
-	EOF
-	cat
-	echo '}'
+	accepts web "$DIR/root/whoami" "$DIR/root/helper"
 }
 
 # capabilities PID: the sets it has, in one line.
@@ -100,8 +93,7 @@ testInAChrootASetUserIdHelperHasItsRights() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
 	! readelf -lW "$DIR/libexec/apppool-accept" | grep -q INTERP ||
 	    { skip 'a sanitizer is in the adapter'; return; }
-	starts "handoff = accept chroot = \"$DIR/root\"" \
-	    server web /whoami /helper
+	starts "chroot = \"$DIR/root\"" accepts web /whoami /helper
 	assertEquals 0 "$(web)"
 	assertEquals "$(realpath "$DIR/root")" \
 	    "$(readlink "/proc/$(program)/root")"
@@ -132,9 +124,7 @@ testAReloadGivesUpTheRightsAndBringsThemBack() {
 # without_rights COMMAND...: the daemon, run by that command.
 without_rights() {
 	! is_root || chmod 777 "$DIR"
-	start_process "$@" "$DIR/apppoold" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
-	POOL=$STARTED
-	await pool_answers
+	run_by "$@"
 	ctl wait >/dev/null || fail 'not ready'
 }
 
@@ -176,5 +166,4 @@ testAPrivilegeThatTheFileGivesUpIsNotWarnedOf() {
 	assertFalse "$(cat "$DIR/log")" 'said set-user-ID'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -1,7 +1,6 @@
 #!/bin/sh
 # handoff = accept: when a program is ready, and when a session is over.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 # ask_many_held COUNT: so many requests at once, that last until `release`; the
@@ -23,11 +22,6 @@ testAProgramIsReadyWhenItCallsAcceptAndNotBefore() {
 	assertEquals 0 "$(status apps web idle)"
 	release
 	await status_is 1 apps web idle
-}
-
-testAProgramIsReadyWhenItPolls() {
-	starts '' accept web --poll --nonblock
-	assertEquals 1 "$(status apps web idle)"
 }
 
 testASessionIsOverWhenTheProgramCallsAcceptAgain() {
@@ -98,16 +92,6 @@ testSessionsThatThreadsHandOnAreCountedToTheirEnd() {
 	done
 }
 
-testChildrenThatAProgramForksServe() {
-	starts 'concurrency = 3 max_processes = 1' accept web --fork 3
-	ask_many_held 3
-	await has_sessions 3
-	release
-	finish "$STARTED"
-	assertEquals 3 "$(cut -d ' ' -f 1 "$DIR/answers" | sort -u | wc -l)"
-	await status_is 3 apps web completed
-}
-
 testSessionsLeaveNoDescriptorOpenInProgramAndAdapter() {
 	for manner in '' '--poll --nonblock' '--hand-on --poll'; do
 		# shellcheck disable=SC2086 # options
@@ -170,5 +154,4 @@ testAForkedChildThatDiesEndsItsSession() {
 	assertEquals 1 "$(status apps web spawned)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

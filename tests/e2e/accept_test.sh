@@ -2,7 +2,6 @@
 # handoff = accept: programs that know nothing of the daemon and call accept()
 # on the listening socket they are started with.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 # ---------------------------------------------------------------- a connection
@@ -42,11 +41,6 @@ testAnUnnamedUnixClientHasAnAddressOfTwoBytes() {
 	starts '' accept web
 	# AF_UNIX, and nothing but that.
 	assertEquals family1/2 "$(nth 3 "$(web)")"
-}
-
-testAProgramMayAcceptWithoutAskingForTheAddress() {
-	starts '' accept web --no-address
-	assertEquals - "$(nth 3 "$(web)")"
 }
 
 testFlagsOfAccept4AreHonoured() {
@@ -105,11 +99,6 @@ testTheProgramInheritsItsSocketAndNothingElse() {
 	assertEquals 4 "$(fds "$(program)")"
 }
 
-testADuplicateOfTheListeningSocketIsRecognised() {
-	starts '' accept web --dup
-	assert_flood 50
-}
-
 testAListenerOfTheProgramsOwnIsLeftAlone() {
 	accept web --other "$DIR/other.sock" </dev/null | conf
 	chmod 777 "$DIR"
@@ -158,5 +147,4 @@ testAcceptByIoUringIsRefused() {
 	assertEquals 'Function not implemented' "$(web ring | cut -d ' ' -f 5-)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
