@@ -1,38 +1,13 @@
 #!/bin/sh
 # Clients that leave, say nothing, or read nothing.
 
-# client ADDRESS LINE...: Python with `s`, a connected socket.
-client() {
-	client_to=$1
-	shift
-	printf '%s\n' "$@" | "$PYTHON" -c '
-import socket, sys, time
-host, port = sys.argv[1].rsplit(":", 1)
-if host == "unix":
-    s = socket.socket(socket.AF_UNIX)
-    s.connect(port)
-else:
-    s = socket.create_connection((host, int(port)))
-s.settimeout(float(sys.argv[2]))
-exec(sys.stdin.read())' "$client_to" "$LIMIT"
-}
-
 # one_worker [MAX_QUEUE]: an app at TCP and Unix addresses, whose one worker is
 # busy until `release`.
 one_worker() {
 	port=$(free_port)
-	conf <<-EOF
-	app "web" {
-		listen = { "unix:web.sock", "127.0.0.1:$port" }
-		command = { "$TWORKER" }
-		max_processes = 1
-		max_queue = ${1:-1}
-		on_full = close
-		restart_delay = 10ms
-		min_server_life = 0
-	}
-	EOF
-	pool_start
+	starts "listen += \"127.0.0.1:$port\" max_processes = 1
+	    max_queue = ${1:-1} on_full = close restart_delay = 10ms
+	    min_server_life = 0" app web
 	hold_at busy
 	GONE=0
 }
@@ -45,37 +20,31 @@ release() {
 # look_at_waiters: returns when all waiting clients have been looked at: a
 # client that comes after them and leaves without a word has been dropped.
 look_at_waiters() {
-	client "unix:$DIR/web.sock" 's.close()'
+	socket_client "unix:$DIR/web.sock" 's.close()'
 	GONE=$((GONE + 1))
 	await status_is "$GONE" apps web abandoned
 }
 
 # A client that wrote and left may want just that to be read.
-testAUnixClientThatWroteAndLeftIsServed() {
-	one_worker 2
-	client "unix:$DIR/web.sock" 's.send(b"do it\n")' 's.close()'
-	await status_is 1 apps web waiting
-	look_at_waiters
-	assertEquals 1 "$(status apps web waiting)"
-	release
-	await status_is 1 apps web completed
-	assert_accounts web
-}
-
-testATcpClientThatWroteAndLeftIsServed() {
-	one_worker 2
-	client "127.0.0.1:$port" 's.send(b"do it\n")' 's.close()'
-	await status_is 1 apps web waiting
-	look_at_waiters
-	assertEquals 1 "$(status apps web waiting)"
-	release
-	await status_is 1 apps web completed
-	assert_accounts web
+testAClientThatWroteAndLeftIsServed() {
+	for kind in unix tcp; do
+		one_worker 2
+		to=unix:$DIR/web.sock
+		[ $kind = unix ] || to=127.0.0.1:$port
+		socket_client "$to" 's.send(b"do it\n")' 's.close()'
+		await status_is 1 apps web waiting
+		look_at_waiters
+		assertEquals 1 "$(status apps web waiting)"
+		release
+		await status_is 1 apps web completed
+		assert_accounts web
+		pool_stop INT
+	done
 }
 
 testAUnixClientThatLeftWithoutAWordIsDropped() {
 	one_worker
-	client "unix:$DIR/web.sock" 's.close()'
+	socket_client "unix:$DIR/web.sock" 's.close()'
 	await status_is 1 apps web abandoned
 	assertEquals 1 "$(status apps web sessions)"
 	assert_accounts web
@@ -84,7 +53,7 @@ testAUnixClientThatLeftWithoutAWordIsDropped() {
 
 testATcpClientThatResetItsConnectionIsDropped() {
 	one_worker
-	client "127.0.0.1:$port" 'import struct' \
+	socket_client "127.0.0.1:$port" \
 	    's.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,' \
 	    '    struct.pack("ii", 1, 0))' 's.close()'
 	await status_is 1 apps web abandoned
@@ -95,7 +64,7 @@ testATcpClientThatResetItsConnectionIsDropped() {
 testAHalfClosedClientIsServed() {
 	one_worker 2
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		client "$to" 's.send(b"hello\n")' \
+		socket_client "$to" 's.send(b"hello\n")' \
 		    's.shutdown(socket.SHUT_WR)' \
 		    'print(s.recv(1000).decode())' >"$DIR/said" &
 		PIDS="$PIDS $!"
@@ -113,8 +82,7 @@ testAHalfClosedClientIsServed() {
 testDescriptorsThatAWaitingClientSendsAreNotKept() {
 	one_worker
 	before=$(fds "$POOL")
-	client "unix:$DIR/web.sock" 'fds = [open("/dev/null").fileno()]' \
-	    'import os' 'r, w = os.pipe()' \
+	socket_client "unix:$DIR/web.sock" 'r, w = os.pipe()' \
 	    'socket.send_fds(s, [b"x"], [w])' 'os.close(w)' 's.close()' \
 	    'print(len(os.read(r, 1)))' >"$DIR/said" &
 	PIDS="$PIDS $!"
@@ -170,13 +138,7 @@ for fd in os.listdir(f"/proc/{sys.argv[1]}/fd"):
 
 testAListenerThatAnotherProcessShutDownIsBoundAnew() {
 	port=$(free_port)
-	conf <<-EOF
-	app "web" {
-		listen = { "unix:web.sock", "127.0.0.1:$port" }
-		command = { "$TWORKER" }
-	}
-	EOF
-	pool_start
+	starts "listen += \"127.0.0.1:$port\"" app web
 	shut_down "$port" || {
 		skip 'no process may take its descriptors'
 		return 0

@@ -64,11 +64,6 @@ as_nobody() {
 	RC=$?
 }
 
-# rss PID: resident KiB.
-rss() {
-	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
-}
-
 # A megabyte without a newline, of 50 clients; half a line, of 50 more; and 50
 # that ask without end and never read. Others are answered, and what the daemon
 # keeps of all that has a bound.
@@ -194,12 +189,6 @@ print(*[app["name"] for app in json.load(sys.stdin)["apps"]])')"
 	assertContains "$(ctl status wep 2>&1)" 'is web meant?'
 }
 
-testAStatusThatCannotBeWrittenIsAnError() {
-	ctl status >/dev/full 2>"$DIR/err"
-	assertEquals 74 $?
-	assertContains "$(cat "$DIR/err")" 'stdout'
-}
-
 # The dump has the same keys, and the same values but for times and figures.
 testTheDumpIsWhatStatusShows() {
 	for key in sessions starting; do
@@ -309,5 +298,4 @@ testAStaleControlSocketIsReplacedAndStopWaitsForTheEnd() {
 	assertFalse 'its socket is gone' "[ -e '$DIR/control.sock' ]"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -275,12 +275,8 @@ testTheOwnerOfASocketIsAsWritten() {
 testAChrootIsEntered() {
 	needs_root || return 0
 	root=$DIR/root
-	mkdir -p "$root/bin" "$root/dev"
-	cp "$TWORKER" "$root/bin/tworker"
-	ldd "$TWORKER" | grep -o '/[^ ]*' | while read -r library; do
-		mkdir -p "$root${library%/*}"
-		cp "$library" "$root$library"
-	done
+	mkdir -p "$root/dev"
+	copy_into "$root" "$TWORKER"
 	starts "chroot = \"$root\" directory = \"/bin\"" \
 	    server web /bin/tworker --text inside
 	assertContains "$(web)" inside

@@ -100,9 +100,7 @@ serve() {
 
 assert_nothing_lost() {
 	await has_no_sessions
-	for key in lost refused timed_out; do
-		assertEquals "$key" 0 "$(status apps "$APP" "$key")"
-	done
+	assert_none_lost "$APP"
 	assert_accounts "$APP"
 }
 

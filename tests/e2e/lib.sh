@@ -115,6 +115,11 @@ fds() {
 	echo $#
 }
 
+# rss PID: the resident size of a process, in KiB.
+rss() {
+	awk '/^VmRSS:/ { print $2 }' "/proc/$1/status"
+}
+
 # take PATH: a process of another program listens there; it is $STARTED.
 take() {
 	start_process "$PYTHON" -c '
@@ -125,6 +130,16 @@ s.listen()
 os.rename(sys.argv[1] + ".new", sys.argv[1])
 time.sleep(600)' "$1"
 	await test -S "$1"
+}
+
+# take_port PORT: a process of another program listens there; it is $STARTED.
+take_port() {
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open(sys.argv[2], "w")
+time.sleep(3600)' "$1" "$DIR/taken"
+	await test -e "$DIR/taken"
 }
 
 # children PID: the numbers of its children, zombies included.
@@ -248,10 +263,15 @@ begins() {
 	pool_run
 }
 
-# reloads OPTIONS COMMAND...: the same, of a daemon that runs.
+# reload: to the configuration that is there now.
+reload() {
+	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
+}
+
+# reloads OPTIONS COMMAND...: to that of `starts`.
 reloads() {
 	conf_of "$@"
-	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
+	reload
 }
 
 # with LINE COMMAND...: what COMMAND writes, behind a line of the daemon's.
@@ -329,20 +349,32 @@ abandoned,lost,waiting,sessions,parked)
 	    $(($3 + $4 + $5 + $6 + $7 + $8 + $9 + ${10}))
 }
 
+# assert_none_lost [APP]: nor turned away.
+assert_none_lost() {
+	for key in lost refused timed_out; do
+		assertEquals "$key" 0 "$(status apps "${1:-web}" "$key")"
+	done
+}
+
 # each COMMAND...: with the words of each line of the standard input; what a line
-# has started does not live to see the next one.
+# has started does not live to see the next one. The test is skipped if all are.
 each() {
+	each_skipped=$SKIPPED each_left=0
 	# shellcheck disable=SC2154 # shunit2's count
 	while read -r each_row <&9; do
 		each_failed=$__shunit_assertsFailed each_pids=$PIDS PIDS=''
+		each_before=$SKIPPED
 		: >"$DIR/log"
+		rm -rf "$DIR/gates"
 		{ eval "$* $each_row"; } 9<&-
 		[ "$__shunit_assertsFailed" -eq "$each_failed" ] ||
 		    echo "failed: $each_row"
+		[ "$SKIPPED" -ne "$each_before" ] || each_left=1
 		# shellcheck disable=SC2086 # numbers
 		stop_process $PIDS
 		PIDS=$each_pids
 	done 9<&0 </dev/null
+	SKIPPED=$((each_skipped + 1 - each_left))
 }
 
 # ---------------------------------------------------------------- clients
@@ -461,6 +493,28 @@ flood_ends() {
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 }
 
+# socket_client ADDRESS LINE...: Python with `s`, a connected socket, and read(), which
+# gives all up to the end of the stream.
+socket_client() {
+	client_to=$1
+	shift
+	printf '%s\n' "$@" | "$PYTHON" -c '
+import os, socket, struct, sys, time
+host, port = sys.argv[1].rsplit(":", 1)
+if host == "unix":
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(port)
+else:
+    s = socket.create_connection((host, int(port)))
+s.settimeout(float(sys.argv[2]))
+def read():
+    got = b""
+    while part := s.recv(65536):
+        got += part
+    return got
+exec(sys.stdin.read())' "$client_to" "$LIMIT"
+}
+
 http_get() {
 	curl -sS --max-time "$LIMIT" "$@"
 }
@@ -492,6 +546,18 @@ skip() {
 
 is_root() {
 	[ "$(id -u)" -eq 0 ]
+}
+
+# copy_into ROOT PROGRAM: with its libraries, for a chroot.
+copy_into() {
+	copy_root=$1
+	shift
+	mkdir -p "$copy_root/bin"
+	cp "$1" "$copy_root/bin"
+	ldd "$1" | grep -o '/[^ ]*' | while read -r library; do
+		mkdir -p "$copy_root${library%/*}"
+		cp "$library" "$copy_root$library"
+	done
 }
 
 # has_capability NUMBER: of linux/capability.h; root of a container has few.

@@ -123,11 +123,6 @@ on_demand() {
 	EOF
 }
 
-# reload: to the configuration there is now.
-reload() {
-	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
-}
-
 # max_idle_time is short only after the process has served.
 assert_started_on_demand() {
 	on_demand "$1" 5m | conf
@@ -599,15 +594,12 @@ testAStopIsNotHeldUpByAProcessThatAcceptsNothing() {
 	assertEquals 0 "$stopped"
 }
 
-# --- programs there are -------------------------------------------------
-
 # --- held by an operator -------------------------------------------------
 
 testClientsOfADrainedAppWaitUntilItIsResumed() {
 	starts 'listen = "unix:web.sock"' listens
 	assertContains "$(ctl drain web 2>&1)" 'web: drained, 1 process ended'
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	start_process ask "unix:$DIR/web.sock" >"$DIR/asked" 2>&1
 	asker=$STARTED
 	await status_is 1 apps web backlog
 	assertEquals '0 drained' "$(status apps web processes,state)"
@@ -621,7 +613,6 @@ testClientsOfADrainedAppWaitUntilItIsResumed() {
 	assertEquals 0 "$RC"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 testAFailedAppIsNotStartedWhileTheDaemonStops() {
 	begins 'handoff = listen start_limit = 1 restart_delay = 10ms
 	    restart_delay_max = 10ms' server web false

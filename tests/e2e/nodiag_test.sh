@@ -32,10 +32,6 @@ at_both() {
 	sed "s|^listen = .*|listen = $(quoted unix:web.sock "127.0.0.1:$PORT")|"
 }
 
-reload() {
-	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
-}
-
 # behind_many COUNT ADDRESS NAME: so many clients in the background.
 behind_many() {
 	start_process "$BUILD/tests/e2e/ask" --to "$2" --count "$1" \
@@ -119,12 +115,7 @@ served() {
 }
 
 testATakenAddressIsFoundBeforeTheStart() {
-	start_process "$PYTHON" -c '
-import socket, sys, time
-s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-open(sys.argv[2], "w")
-time.sleep(3600)' "$PORT" "$DIR/taken"
-	await test -e "$DIR/taken"
+	take_port "$PORT"
 	app web </dev/null |
 	    sed "s,^listen = .*,listen = \"127.0.0.1:$PORT\"," | conf
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/seen" 2>&1
@@ -178,5 +169,4 @@ time.sleep(3600)' "$DIR/web.sock" "$DIR/answered"
 	await status_is 0 apps web processes
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -146,10 +146,10 @@ testThePoolPrefetchesByItselfWhereSessionsAreBrief() {
 	    --request 'sleep 20ms' >"$DIR/flood" 2>&1
 	assertEquals 0 "$(status apps web prefetch)"
 	own 'prefetch = 2'
-	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	reload
 	assertEquals 2 "$(status apps web prefetch)"
 	own 'prefetch = auto'
-	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	reload
 	assertEquals 0 "$(status apps web prefetch)"
 	assert_accounts web
 }
@@ -160,7 +160,7 @@ testPrefetchChangesInPlace() {
 	occupy all 3
 	await status_is 2 apps web waiting
 	conf_of 'max_processes = 1 prefetch = 1' app web
-	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	reload
 	await are_sessions 2
 	await status_is 1 apps web waiting
 	dismiss all

@@ -32,9 +32,7 @@ assert_all_answered() {
 	finish "$ASKING" $((10 * LIMIT))
 	assertEquals "$(cat "$DIR/errors")" 0 "$RC"
 	assertEquals "$REQUESTS" "$(grep -cx 200 "$DIR/answers")"
-	for key in lost refused timed_out; do
-		assertEquals "$key" 0 "$(status apps web "$key")"
-	done
+	assert_none_lost
 	assertEquals null "$(status apps web last_failure)"
 }
 
@@ -63,7 +61,7 @@ testADancer2ApplicationAnswersEveryRequestThroughAReload() {
 	pages <<-EOF
 	environment = { "DANCER_ENVIRONMENT=production" }
 	EOF
-	ctl reload >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
+	reload
 	assert_all_answered
 	assertEquals 1 "$(status generation)"
 	assert_accounts web
@@ -139,9 +137,7 @@ testKeptConnectionsGoOnThroughARestartOfADancer2Application() {
 		    "$(sort "$DIR/kept.$client" | uniq -c |
 		    awk '{ printf "%s %s %s;", $1, $2, $3 }')"
 	done
-	for key in lost refused timed_out; do
-		assertEquals "$key" 0 "$(status apps web "$key")"
-	done
+	assert_none_lost
 }
 
 testADancer2ApplicationThatDoesNotLoadSaysWhy() {
@@ -155,5 +151,4 @@ testADancer2ApplicationThatDoesNotLoadSaysWhy() {
 	    "Can't locate Pages.pm in @INC"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

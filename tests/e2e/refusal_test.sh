@@ -2,28 +2,6 @@
 # Refused clients: their answer, that they can read it, and its cost. Waiting
 # clients, and how long they wait.
 
-# client ADDRESS LINE...: Python with `s`, a connected socket, and read(), which
-# gives all up to the end of the stream.
-client() {
-	client_to=$1
-	shift
-	printf '%s\n' "$@" | "$PYTHON" -c '
-import socket, sys
-host, port = sys.argv[1].rsplit(":", 1)
-if host == "unix":
-    s = socket.socket(socket.AF_UNIX)
-    s.connect(port)
-else:
-    s = socket.create_connection((host, int(port)))
-s.settimeout(float(sys.argv[2]))
-def read():
-    got = b""
-    while part := s.recv(65536):
-        got += part
-    return got
-exec(sys.stdin.read())' "$client_to" "$LIMIT"
-}
-
 # busy: an app at TCP and Unix addresses, whose one process is busy; further
 # options come from stdin.
 busy() {
@@ -90,7 +68,7 @@ testARefusedFastcgiClientIsToldThatRequest1IsOver() {
 	refusing fastcgi
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
 		assertEquals 01030001000800000000000002000000 \
-		    "$(client "$to" 'print(read().hex())')"
+		    "$(socket_client "$to" 'print(read().hex())')"
 	done
 	assert_accounts web
 }
@@ -98,7 +76,7 @@ testARefusedFastcgiClientIsToldThatRequest1IsOver() {
 testARefusedRawConnectionIsJustClosed() {
 	refusing raw
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		assertEquals "b''" "$(client "$to" 'print(read())')"
+		assertEquals "b''" "$(socket_client "$to" 'print(read())')"
 	done
 	await status_is 2 apps web refused
 	assert_accounts web
@@ -118,7 +96,7 @@ testTheFileOfOnFullReplyIsSentAsItIs() {
 	head -c 65536 /dev/urandom >"$DIR/answer"
 	replying
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		client "$to" 'sys.stdout.buffer.write(read())' >"$DIR/got"
+		socket_client "$to" 'sys.stdout.buffer.write(read())' >"$DIR/got"
 		assertTrue "$to: other bytes" \
 		    "cmp '$DIR/answer' '$DIR/got'"
 	done
@@ -130,10 +108,10 @@ testAReloadReadsTheReplyFileAgain() {
 	replying
 	echo two >"$DIR/answer"
 	assertEquals "b'one\\n'" \
-	    "$(client "unix:$DIR/web.sock" 'print(read())')"
+	    "$(socket_client "unix:$DIR/web.sock" 'print(read())')"
 	assertContains "$(ctl reload)" 'web: changed in place'
 	assertEquals "b'two\\n'" \
-	    "$(client "unix:$DIR/web.sock" 'print(read())')"
+	    "$(socket_client "unix:$DIR/web.sock" 'print(read())')"
 	assertEquals 'the process' 1 "$(status apps web sessions)"
 }
 
@@ -145,7 +123,7 @@ testAReloadWithoutTheReplyFileChangesNothing() {
 	assertEquals 1 $?
 	assertContains "$told" "pool.conf:11: option 'on_full': $DIR/answer: No such"
 	assertEquals "b'one\\n'" \
-	    "$(client "unix:$DIR/web.sock" 'print(read())')"
+	    "$(socket_client "unix:$DIR/web.sock" 'print(read())')"
 }
 
 # ---------------------------------------------------------------- occasions
@@ -284,7 +262,7 @@ testAClientThatLeftIsDroppedInProtocolsWithAnAnswer() {
 		busy <<-EOF
 		protocol = $protocol
 		EOF
-		client "unix:$DIR/web.sock" 's.send(b"hello\n")' 's.close()'
+		socket_client "unix:$DIR/web.sock" 's.send(b"hello\n")' 's.close()'
 		await status_is 1 apps web abandoned
 		assert_accounts web
 		pool_stop
@@ -314,8 +292,7 @@ time.sleep(60)' "$1" "$DIR/web.sock" ${2:+"$2"}
 testDescriptorsThatARefusedClientSendsAreNotKept() {
 	refusing http
 	before=$(fds "$POOL")
-	assertEquals 0 "$(client "unix:$DIR/web.sock" 'import os' \
-	    'r, w = os.pipe()' 'socket.send_fds(s, [b"x"], [w])' \
+	assertEquals 0 "$(socket_client "unix:$DIR/web.sock" 'r, w = os.pipe()' 'socket.send_fds(s, [b"x"], [w])' \
 	    'os.close(w)' 's.close()' 'print(len(os.read(r, 1)))')"
 	await has_fds "$before"
 }

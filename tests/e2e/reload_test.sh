@@ -30,11 +30,6 @@ workers() {
 	status apps "$1" workers '*' pid | sort
 }
 
-# Resident size in KiB.
-rss() {
-	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
-}
-
 # --- broken files, one function each: they write $DIR/pool.conf --------
 
 broken_syntax() {

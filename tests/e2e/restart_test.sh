@@ -396,12 +396,8 @@ testRestartDirIsInTheRootOfTheApp() {
 	fi
 	fresh
 	root=$DIR/root
-	mkdir -p "$root/bin" "$root/run"
-	cp "$TWORKER" "$root/bin"
-	ldd "$TWORKER" | grep -o '/[^ ]*' | while read -r library; do
-		mkdir -p "$root${library%/*}"
-		cp "$library" "$root$library"
-	done
+	mkdir -p "$root/run"
+	copy_into "$root" "$TWORKER"
 	conf <<-EOF
 	app "web" {
 		listen = "unix:web.sock"

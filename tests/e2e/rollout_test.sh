@@ -7,9 +7,9 @@ web_app() {
 	app web "$@"
 }
 
-# reload: the configuration is in force when this returns; its rollout may go
+# hup: the configuration is in force when this returns; its rollout may go
 # on.
-reload() {
+hup() {
 	reload_wanted=$(($(status generation) + 1))
 	kill -HUP "$POOL"
 	await status_is "$reload_wanted" generation
@@ -29,7 +29,7 @@ testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 	old=$(status apps web workers 0 pid)
 	conf_of 'max_processes = 2 max_lifetime = 100ms' \
 	    web_app --start-when "$DIR/ready"
-	reload
+	hup
 	await status_is 1 apps web starting
 	sleep 0.2
 	assertEquals 1 "$(status apps web idle)"
@@ -104,7 +104,7 @@ testARolloutAtTheCeilingKeepsAllReadyWithoutLoss() {
 	flood_behind --unix "$DIR/web.sock" \
 	    --rate 300 --count 100000 --limit $((6 * LIMIT))
 	await compare_accepted 50
-	reload
+	hup
 	assertEquals 'rolling' "$(status apps web rollout state)"
 	assertEquals 20 "$(status apps web rollout of)"
 	start_process watch_ready "$FLOOD" >"$DIR/watched"
@@ -130,7 +130,7 @@ testASessionOfTheOldGenerationIsFinished() {
 	occupy one
 	await status_is 1 apps web active
 	web_app --text new </dev/null | conf
-	reload
+	hup
 	await status_is 1 apps web retiring
 	assertContains "$(web)" new
 	dismiss one
@@ -152,7 +152,7 @@ given_up() {
 	pool_start
 	old=$(status apps web workers '*' pid | sort)
 	lives "$@"
-	reload
+	hup
 	await status_is 'given up' apps web rollout state
 }
 
@@ -190,7 +190,7 @@ testAGenerationThatDiesYoungIsGivenUp() {
 	lives --at 0 --say nonsense
 	sed -i "s,^command = {,& \"/usr/bin/flock\"\, \"-F\"\, \"$DIR/lock\"\,," \
 	    "$DIR/pool.conf"
-	reload
+	hup
 	await status_is 'given up' apps web rollout state
 	assert_given_up nonsense 1
 }
@@ -230,7 +230,7 @@ testNoOldJobLeavesForANewOneThatMayFail() {
 	pool_start
 	old=$(status apps web workers '*' pid)
 	jobs new
-	reload
+	hup
 	await status_is 3 apps web idle
 	assertEquals 'old ones that stay' 2 "$(still_there)"
 	assertEquals running "$(status apps web state)"
@@ -246,7 +246,7 @@ testNoOldJobLeavesForANewOneThatMayFail() {
 testABetterGenerationIsRolledOutAfterOneThatWasGivenUp() {
 	given_up --exit-at-once 3
 	lives --text better
-	reload
+	hup
 	assertContains "$(status apps web last_failure)" 'status 3'
 	await status_is null apps web rollout
 	assertContains "$(web)" better

@@ -39,30 +39,19 @@ testTheManagerIsToldWhenAllAppsAreReady() {
 	assertEquals 1 "$(status apps web idle)"
 }
 
-testTheManagerIsToldAStatusLine() {
+testTheManagerIsToldAStatusLineAndOfAReloadAndAStop() {
 	app web </dev/null | conf
 	manage ''
 	await told '^STATUS=1 apps (0 failed), 1 of 64 processes'
-}
-
-testTheManagerIsToldOfTheStop() {
-	app web </dev/null | conf
-	manage ''
-	await told '^READY=1$'
-	kill -TERM "$POOL"
-	finish "$MANAGER"
-	assertEquals 0 "$RC"
-	assertTrue 'told ^STOPPING=1$'
-}
-
-testTheManagerIsToldOfAReloadAndItsEnd() {
-	app web </dev/null | conf
-	manage ''
 	await told '^READY=1$'
 	ctl reload >/dev/null
 	await told '^RELOADING=1$'
 	await told '^MONOTONIC_USEC='
 	await told_ready_again
+	kill -TERM "$POOL"
+	finish "$MANAGER"
+	assertEquals 0 "$RC"
+	assertTrue 'told ^STOPPING=1$'
 }
 
 told_ready_again() {
@@ -108,23 +97,14 @@ testAManagerWithoutAWatchdogIsNotToldThatTheDaemonIsAlive() {
 	assertFalse 'told ^WATCHDOG=1$'
 }
 
-testAnAppServesOnASocketOfTheManager() {
-	port=$(free_port)
+testAnAppServesOnAllSocketsOfOneNameOfTheManager() {
+	one=$(free_port) two=$(free_port)
 	fd_app | conf
-	manage "other=$(free_port) web=$port"
-	await told '^READY=1$'
-	assertContains "$(ask "127.0.0.1:$port" hello)" hello
-	assertEquals fd:web "$(status apps web listen 0)"
-}
-
-testAnAppServesOnTwoSocketsOfOneName() {
-	one=$(free_port)
-	two=$(free_port)
-	fd_app | conf
-	manage "web=$one web=$two"
+	manage "other=$(free_port) web=$one web=$two"
 	await told '^READY=1$'
 	assertContains "$(ask "127.0.0.1:$one" hello)" hello
 	assertContains "$(ask "127.0.0.1:$two" hello)" hello
+	assertEquals fd:web "$(status apps web listen 0)"
 }
 
 testSocketsOfOneNameBeyondSixtyFourAreTold() {
@@ -213,24 +193,15 @@ testWorkersInheritNothingOfTheManager() {
 	assertEquals 'standard ones and the channel' 4 "$(fds "$worker")"
 }
 
-testADaemonInTheBackgroundReturnsWhenAllAppsAreReady() {
+testADaemonInTheBackgroundLogsToStandardErrorUntilAllAppsAreReady() {
 	app web --start-delay 300ms </dev/null | conf
-	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/seen" 2>&1 </dev/null
 	assertEquals 0 $?
 	POOL=$(status pid)
 	PIDS="$PIDS $POOL"
 	assertEquals 1 "$(status apps web idle)"
-	assert_link /dev/null "/proc/$POOL/fd/2"
-	kill -TERM "$POOL"
-	await is_gone "$POOL"
-}
-
-testADaemonInTheBackgroundLogsToStandardErrorUntilReady() {
-	app web </dev/null | conf
-	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/seen" 2>&1 </dev/null
-	POOL=$(status pid)
-	PIDS="$PIDS $POOL"
 	assertTrue "grep -q 'info web: ready' '$DIR/seen'"
+	assert_link /dev/null "/proc/$POOL/fd/2"
 	kill -TERM "$POOL"
 	await is_gone "$POOL"
 }
@@ -264,11 +235,7 @@ testATakenAddressIsToldWithItsLine() {
 		app web </dev/null | sed "s/unix:web.sock/127.0.0.1:$port/"
 	} | conf
 	: >"$DIR/file"
-	start_process "$PYTHON" -c 'import socket, sys, time
-s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-open(sys.argv[2], "w")
-time.sleep(3600)' "$port" "$DIR/taken"
-	await test -e "$DIR/taken"
+	take_port "$port"
 	timeout "$LIMIT" "$APPPOOLD" -c "$DIR/pool.conf" \
 	    >"$DIR/seen" 2>&1 </dev/null
 	assertEquals 73 $?
@@ -292,5 +259,4 @@ testASecondDaemonExitsWith73AndTheFirstServesOn() {
 	assertContains "$(web hello)" hello
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -2,7 +2,6 @@
 # Templates that do what they should not: nobody else is harmed, and the app
 # goes on.
 
-# shellcheck source=tests/e2e/template_help.sh
 . tests/e2e/template_help.sh
 
 testATemplateThatBreaksItsPromisesIsReplaced() {
@@ -111,12 +110,11 @@ testATemplateThatDoesNotStopIsKilledAfterAReload() {
 	starts 'kill_timeout = 100ms min_processes = 2' behaving does_not_stop
 	first=$(template)
 	sed -i 's/kill_timeout/environment = { "CHANGED=1" } &/' "$DIR/pool.conf"
-	ctl reload >"$DIR/reload" || fail "$(cat "$DIR/reload")"
+	reload
 	await is_gone "$first"
 	await status_is null apps web rollout
 	assertTrue 'workers of the new template' "come_from $(template)"
 	assertEquals 0 "$(status apps web template failures)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -57,9 +57,7 @@ assert_crowd() {
 	    --midway "$reload >'$DIR/reload' 2>&1" / /auth/login >"$DIR/crowd"
 	assertEquals "$(cat "$DIR/crowd" "$DIR/reload")" 0 $?
 	echo "# $(tail -n 1 "$DIR/crowd")"
-	for key in lost refused timed_out; do
-		assertEquals "$key" 0 "$(status apps web $key)"
-	done
+	assert_none_lost
 	assert_accounts web
 }
 
@@ -147,5 +145,4 @@ testProcessesOfATemplateDrawDifferentRandomNumbers() {
 	assertEquals 4 "$(cut -d ' ' -f 1 "$DIR/drawn" | sort -u | wc -l)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

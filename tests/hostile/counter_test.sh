@@ -57,7 +57,7 @@ testTheDaemonsOwnLimitHoldsWhileOthersHaveAllPlacesAndKeys() {
 	await status_is 0 counter clients
 	cp "$DIR/pool.conf" "$DIR/before"
 	echo 'counter_max_clients = 3' >>"$DIR/pool.conf"
-	ctl reload >"$DIR/out" || fail "$(cat "$DIR/out")"
+	reload
 	attack 3 hold
 	start=$(now_ms)
 	flood --unix "$DIR/limited.sock" --count 4 --concurrency 4 \
@@ -69,10 +69,8 @@ testTheDaemonsOwnLimitHoldsWhileOthersHaveAllPlacesAndKeys() {
 	assertEquals 4 "$(status apps limited limit granted)"
 	assertEquals 3 "$(status counter clients)"
 	cp "$DIR/before" "$DIR/pool.conf"
-	ctl reload >"$DIR/out" || fail "$(cat "$DIR/out")"
+	reload
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -35,10 +35,6 @@ quiet_once() {
 	[ -S "$DIR/calm/b.sock" ] || quiet_b
 }
 
-reload() {
-	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
-}
-
 # started_to WORD: its number, when it has said what it does.
 started_to() {
 	await grep -q "$1: [0-9]" "$DIR/log" >&2
@@ -130,7 +126,5 @@ testASocketWhoseLockAWorkerHoldsHoldsUpNoStop() {
 	done
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
