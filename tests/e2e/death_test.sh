@@ -5,35 +5,19 @@ file_setup() {
 	mkdir -m 1777 "$DIR/marks"
 }
 
-# bad_once NAME OPTION-OF-tworker...: makes the program NAME, whose first
-# process has these options, and leaves a mark by which all others are good
-# workers.
-bad_once() {
-	name=$1
-	shift
-	rm -rf "$DIR/marks/$name"
-	cat >"$DIR/$name" <<-EOF
+# bad_first OPTION-OF-tworker...: an app of two processes, replaced without
+# delay. The first of them has these options, and leaves a mark by which all
+# others are good workers.
+bad_first() {
+	rm -rf "$DIR/marks/first"
+	cat >"$DIR/bad" <<-EOF
 	#!/bin/sh
-	mkdir "$DIR/marks/$name" 2>/dev/null && exec "$TWORKER" $*
+	mkdir "$DIR/marks/first" 2>/dev/null && exec "$TWORKER" $*
 	exec "$TWORKER"
 	EOF
-	chmod 755 "$DIR/$name"
-}
-
-# conf_once NAME: an app of two processes of that program, replaced without
-# delay.
-conf_once() {
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "./$1" }
-		min_processes = 2
-		max_processes = 2
-		pickup_timeout = 1s
-		restart_delay = 10ms
-		min_server_life = 0
-	}
-	EOF
+	chmod 755 "$DIR/bad"
+	conf_of 'min_processes = 2 max_processes = 2 pickup_timeout = 1s
+	    restart_delay = 10ms min_server_life = 0' server web ./bad
 }
 
 # both_are_answered: two clients at once are served by two processes, although
@@ -265,43 +249,28 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	assertTrue "[ $(status apps web retaken) -ge 1 ]"
 }
 
-testAProcessThatStopsItselfWhenReadyDelaysNoClient() {
-	bad_once stops --stop-self
-	conf_once stops
-	pool_start
-	cpu=$(cpu_of "$POOL")
-	both_are_answered
-	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
-	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
-	assertEquals 0 "$(status apps web lost)"
-	assert_accounts web
-}
-
-testAProcessThatClosesItsChannelWhenReadyDelaysNoClient() {
-	bad_once closes --close-channel
-	conf_once closes
-	pool_start
-	cpu=$(cpu_of "$POOL")
-	both_are_answered
-	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
-	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
-	assertEquals 0 "$(status apps web lost)"
-	assert_accounts web
-}
-
-testAProcessThatShutsItsChannelDownWhenReadyDelaysNoClient() {
-	bad_once shuts --shutdown-channel
-	conf_once shuts
+# delays_no_client OPTION-OF-tworker [TEXT]: a first process with that option,
+# of which the log has that text.
+delays_no_client() {
+	bad_first "$1"
 	pool_run
-	await said 'its socket is shut down'
+	[ -z "$2" ] || await said "$2"
 	await status_is 2 apps web idle
 	cpu=$(cpu_of "$POOL")
 	both_are_answered
-	sleep 0.5
+	[ -z "$2" ] || sleep 0.5
 	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
+}
+
+testAProcessThatStopsOrLosesItsChannelWhenReadyDelaysNoClient() {
+	each delays_no_client <<-'END'
+	--stop-self
+	--close-channel
+	--shutdown-channel 'its socket is shut down'
+	END
 }
 
 testAProcessThatShutsItsChannelDownInASessionLosesItAlone() {
@@ -384,13 +353,6 @@ testJobWorkersAreKeptAtTheirNumber() {
 	assertEquals null "$(status apps jobs sessions)"
 	pool_stop
 	assertEquals 0 "$RC"
-	await no_leftovers
-}
-
-testTheProcessesOfADaemonThatIsKilledEnd() {
-	starts 'min_processes = 4' app web
-	kill -KILL "$POOL"
-	finish "$POOL"
 	await no_leftovers
 }
 

@@ -7,10 +7,15 @@ good() {
 	EOF
 }
 
+# beside COMMAND...: the app of that command, beside the good one.
+beside() {
+	good
+	"$@"
+}
+
 # bad [OPTION-OF-tworker...]: an app beside the good one.
 bad() {
-	good
-	app bad "$@"
+	beside app bad "$@"
 }
 
 good_serves() {
@@ -28,58 +33,24 @@ file_setup() {
 	mkdir -m 1777 "$DIR/marks"
 }
 
-testAMissingProgramFailsItsAppAndTheOtherServes() {
-	{
-		good
-		cat <<-EOF
-		app "bad" {
-			listen = "unix:bad.sock"
-			command = { "$DIR/nowhere/prog" }
-		}
-		EOF
-	} | conf
-	pool_run
+# fails_for REASON COMMAND [NEXT]: the app bad does, and this comes next.
+fails_for() {
+	begins '' beside server bad "$2"
 	await status_is failed apps bad state
 	good_serves
-	assertContains "$(status apps bad last_failure)" "$DIR/nowhere/prog"
-	assertContains "$(status apps bad last_failure)" 'No such file'
-	await grep -q 'error bad: failed: .*nowhere/prog' "$DIR/log"
-	assertEquals 'it is told twice' 1 \
-	    "$(grep -c ' bad: .*nowhere/prog' "$DIR/log")"
+	assertContains "$(status apps bad last_failure)" "$1"
+	await grep -q "error bad: failed: .*$1.*$3" "$DIR/log"
+	assertEquals 'it is told twice' 1 "$(grep -c " bad: .*$1" "$DIR/log")"
 }
 
-testAProgramThatCannotBeExecutedFailsItsAppWithTheReason() {
+testAProgramThatCannotBeExecutedFailsItsAppAndTheOtherServes() {
 	printf '\177ELFgarbage' >"$DIR/garbage"
 	chmod 755 "$DIR/garbage"
-	{
-		good
-		cat <<-EOF
-		app "bad" {
-			listen = "unix:bad.sock"
-			command = { "./garbage" }
-		}
-		EOF
-	} | conf
-	pool_run
-	await status_is failed apps bad state
-	good_serves
-	assertContains "$(status apps bad last_failure)" 'Exec format error'
-}
-
-testAFailureByTheConfigurationWaitsForAReload() {
-	{
-		good
-		cat <<-EOF
-		app "bad" {
-			listen = "unix:bad.sock"
-			command = "no-such-program"
-		}
-		EOF
-	} | conf
-	pool_run
-	await status_is failed apps bad state
-	await grep -q ' bad: failed: .*; a reload tries again' "$DIR/log"
-	good_serves
+	each fails_for <<-'END'
+	"$DIR/nowhere/prog: No such file" "$DIR/nowhere/prog"
+	'Exec format error' ./garbage
+	no-such-program no-such-program '; a reload tries again'
+	END
 }
 
 testAFailedAppTurnsItsClientsAwayAtOnce() {
@@ -123,16 +94,8 @@ testAnAppThatFailedRecoversByItself() {
 	exit 1
 	EOF
 	chmod 755 "$DIR/flaky"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "./flaky" }
-		start_limit = 2
-		restart_delay = 20ms
-		restart_delay_max = 300ms
-	}
-	EOF
-	pool_run
+	begins 'start_limit = 2 restart_delay = 20ms restart_delay_max = 300ms' \
+	    server web ./flaky
 	await status_is failed apps web state
 	touch "$DIR/marks/repaired"
 	await status_is running apps web state
@@ -394,31 +357,23 @@ testTheClientOfADeadProcessIsClosedThoughAGrandchildHasTheConnection() {
 	await status_is 1 apps web lost
 }
 
-testAFailedAppWithExitOnFailedEndsTheDaemon() {
-	{
-		good
-		app bad --exit-at-once 1 <<-EOF
-		start_limit = 1
-		exit_on_failed = true
-		EOF
-	} | conf
-	start_process "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+# ends_with_69 OPTIONS [OPTION-OF-apppoold...]: the daemon, when the app bad with
+# these options has failed.
+ends_with_69() {
+	conf_of "start_limit = 1 $1" bad --exit-at-once 1
+	shift
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" "$@" >>"$DIR/log" 2>&1
 	finish "$STARTED"
 	assertEquals 69 "$RC"
 	await no_leftovers
 }
 
+testAFailedAppWithExitOnFailedEndsTheDaemon() {
+	ends_with_69 'exit_on_failed = true'
+}
+
 testAnyFailedAppEndsADaemonWithTheOptionExitOnFailed() {
-	{
-		good
-		app bad --exit-at-once 1 <<-EOF
-		start_limit = 1
-		EOF
-	} | conf
-	start_process "$APPPOOLD" -c "$DIR/pool.conf" --exit-on-failed \
-	    >>"$DIR/log" 2>&1
-	finish "$STARTED"
-	assertEquals 69 "$RC"
+	ends_with_69 '' --exit-on-failed
 }
 
 . tests/e2e/lib.sh

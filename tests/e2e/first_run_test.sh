@@ -14,12 +14,7 @@ apppoolctl() {
 }
 
 good_conf() {
-	conf <<-END
-	app "web" {
-		listen = "unix:$DIR/web.sock"
-		command = { "$TWORKER" }
-	}
-	END
+	app web </dev/null | conf
 }
 
 testVersionIsNameAndNumber() {
@@ -28,15 +23,11 @@ testVersionIsNameAndNumber() {
 	assertEquals "apppoold $(sed -n 's/^VERSION = //p' Makefile)" "$OUT"
 }
 
-testHelpGoesToStandardOutput() {
+testHelpGoesToStandardOutputAndNamesEveryOption() {
 	apppoold -h
 	assertEquals 0 "$RC"
-	assertContains "$OUT" 'usage: apppoold '
 	assertEquals '' "$ERR"
-}
-
-testUsageNamesEveryOption() {
-	apppoold -h
+	assertContains "$OUT" 'usage: apppoold '
 	assertContains "$OUT" '[-DhTtVv]'
 	for option in '-c FILE' -D --exit-on-failed -h -T -t -V -v; do
 		assertContains "$OUT" "
@@ -44,38 +35,22 @@ testUsageNamesEveryOption() {
 	done
 }
 
-testAnUnknownOptionIsAMistakeOfUsage() {
-	apppoold -x
-	assertEquals 64 "$RC"
-	assertEquals '' "$OUT"
-	assertContains "$ERR" 'usage: '
-	apppoold --nonsense
-	assertEquals 64 "$RC"
+testAMistakeOfUsageExitsWith64() {
+	for word in -x --nonsense -c start; do
+		apppoold $word
+		assertEquals "$word" 64 "$RC"
+		assertEquals '' "$OUT"
+		assertContains "$ERR" 'usage: '
+	done
+	assertContains "$ERR" start
 }
 
-testAnArgumentIsAMistakeOfUsage() {
-	apppoold start
-	assertEquals 64 "$RC"
-	assertContains "$ERR" 'start'
-}
-
-testAnOptionWithoutItsArgumentIsAMistakeOfUsage() {
-	apppoold -c
-	assertEquals 64 "$RC"
-}
-
-testCheckingAGoodFileExitsWithZero() {
+testCheckingAGoodFileExitsWithZeroAndMakesNoSocket() {
 	good_conf
 	apppoold -t -c "$DIR/pool.conf"
 	assertEquals "$ERR" 0 "$RC"
 	assertEquals '' "$OUT"
-}
-
-testCheckingAFileMakesNoSocket() {
-	good_conf
-	apppoold -t -c "$DIR/pool.conf"
-	assertFalse "[ -e '$DIR/web.sock' ]"
-	assertFalse "[ -e '$DIR/control.sock' ]"
+	assertEquals '' "$(find "$DIR" -type s)"
 }
 
 testAMistakeOfTheFileIsToldWithItsLine() {
@@ -148,12 +123,7 @@ testTheConfigurationOfMakeRunIsValid() {
 }
 
 testAControlSocketThatCannotBeMadeEndsTheStart() {
-	conf <<-END
-	app "web" {
-		listen = "unix:$DIR/web.sock"
-		command = { "$TWORKER" }
-	}
-	END
+	good_conf
 	sed -i "s,^control.*,control = \"$DIR/none/control.sock\"," "$DIR/pool.conf"
 	apppoold -c "$DIR/pool.conf"
 	assertContains '73 78' "$RC"
@@ -208,15 +178,6 @@ testAFailedStartLeavesNoSocketBehind() {
 	assertEquals '' "$(find "$DIR" -type s)"
 }
 
-testAStoppedDaemonExitsWithZeroAndLeavesNoSocket() {
-	good_conf
-	pool_start
-	pool_stop
-	assertEquals 0 "$RC"
-	await no_leftovers
-	assertFalse "[ -e '$DIR/control.sock' ] || [ -e '$DIR/web.sock' ]"
-}
-
 testApppoolctlWithoutACommandIsAMistakeOfUsage() {
 	apppoolctl
 	assertEquals 64 "$RC"
@@ -240,5 +201,4 @@ testApppoolctlFindsTheDaemonByABrokenFile() {
 	assertContains "$OUT" web
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -94,15 +94,8 @@ testAProcessWithConcurrency4ServesFourAtATime() {
 testAnAppMayListenAtSeveralAddresses() {
 	port=$(free_port) six=
 	! has_ipv6 || six=', "[::1]:'$port'"'
-	conf <<-EOF
-	app "web" {
-		listen = { "127.0.0.1:$port", "unix:web.sock",
-			"unix:other.sock"$six }
-		command = { "$TWORKER" }
-		max_processes = 1
-	}
-	EOF
-	pool_start
+	starts "listen += { \"127.0.0.1:$port\", \"unix:other.sock\"$six }
+	    max_processes = 1" app web
 	pid=$(pid_of "$(web)")
 	assertEquals "$pid" "$(pid_of "$(ask "127.0.0.1:$port")")"
 	assertEquals "$pid" "$(pid_of "$(ask "unix:$DIR/other.sock")")"
@@ -112,24 +105,13 @@ testAnAppMayListenAtSeveralAddresses() {
 
 testAWildcardAddressIsReached() {
 	port=$(free_port)
-	conf <<-EOF
-	app "web" {
-		listen = "*:$port"
-		command = { "$TWORKER" }
-	}
-	EOF
-	pool_start
+	starts "listen += \"*:$port\"" app web
 	assertEquals 1 "$(ask "127.0.0.1:$port" | grep -c hello)"
 }
 
 testEachAppAnswersItsOwnConnections() {
 	for app in a b c d; do
-		cat <<-EOF
-		app "$app" {
-			listen = "unix:$app.sock"
-			command = { "$TWORKER", "--text", "this is $app" }
-		}
-		EOF
+		app $app --text "this is $app" </dev/null
 	done | conf
 	pool_start
 	for app in a b c d; do
@@ -140,17 +122,10 @@ testEachAppAnswersItsOwnConnections() {
 }
 
 testABusyAppHoldsUpNoOther() {
-	conf <<-EOF
-	app "busy" {
-		listen = "unix:busy.sock"
-		command = { "$TWORKER" }
-		max_processes = 1
-	}
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "$TWORKER" }
-	}
-	EOF
+	{
+		echo 'max_processes = 1' | app busy
+		app web </dev/null
+	} | conf
 	pool_start
 	occupy three 3 busy
 	await status_is 2 apps busy waiting

@@ -109,16 +109,8 @@ testWithoutDescriptorsAUnixListenerRestsAndLosesNoClient() {
 
 testWithoutDescriptorsATcpListenerRestsAndLosesNoClient() {
 	port=$(free_port)
-	conf <<-EOF
-	app "web" {
-		listen = "127.0.0.1:$port"
-		command = { "$TWORKER", "--work", "5ms" }
-		max_processes = 2
-		min_processes = 2
-		max_queue = 400
-	}
-	EOF
-	pool_start
+	starts "listen += \"127.0.0.1:$port\" min_processes = 2 max_processes = 2
+	    max_queue = 400" app web --work 5ms
 	limit nofile $(($(fds "$POOL") + 10))
 	floods --tcp "127.0.0.1:$port" --count 400 --concurrency 200 \
 	    --max lost=0 --max failed=0 --max refused=0

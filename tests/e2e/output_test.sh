@@ -19,6 +19,13 @@ app_script() {
 	printf '%s\n' "$@" '}'
 }
 
+# web_script STARTER: the app web of such a script, from stdin, is started so.
+web_script() {
+	script web
+	app_script web | conf
+	"$1"
+}
+
 # logged TEXT: a whole line of web's, prefix taken off, is just that.
 logged() {
 	logged_at info "$1"
@@ -51,12 +58,10 @@ testStandardErrorIsLoggedAtWarn() {
 
 testALongLineIsNotCut() {
 	for size in 1023 1024 1025 5000 20000 60000; do
-		script web <<-EOF
+		web_script pool_start <<-EOF
 		head -c $size /dev/zero | tr '\0' x
 		echo ' end'
 		EOF
-		app_script web | conf
-		pool_start
 		await said 'x end'
 		assertEquals "$size" "$(sed -n \
 		    's,.*info web/[a-z0-9]*: \(x*\) end$,\1,p' "$DIR/log" |
@@ -67,13 +72,11 @@ testALongLineIsNotCut() {
 }
 
 testALineOver64KibIsCutAndTheNextIsWhole() {
-	script web <<-EOF
+	web_script pool_start <<-EOF
 	head -c 300000 /dev/zero | tr '\0' x
 	echo ' end'
 	echo next
 	EOF
-	app_script web | conf
-	pool_start
 	await logged next
 	assertFalse "said 'x end'"
 	assertTrue 'less than 60000 are left' "[ $(sed -n \
@@ -82,44 +85,36 @@ testALineOver64KibIsCutAndTheNextIsWhole() {
 }
 
 testTheLastLineIsLoggedWithoutANewline() {
-	script web <<-EOF
+	web_script pool_run <<-EOF
 	printf 'the reason is'
 	exit 1
 	EOF
-	app_script web | conf
-	pool_run
 	await logged 'the reason is'
 }
 
 testOutputJustBeforeTheDeathIsNotLost() {
-	script web <<-EOF
+	web_script pool_run <<-EOF
 	for i in \$(seq 500); do echo line \$i; done
 	kill -9 \$\$
 	EOF
-	app_script web | conf
-	pool_run
 	await logged 'line 500'
 	assertEquals 500 "$(grep -c ' info web/[a-z0-9]*: line [0-9]*$' \
 	    "$DIR/log")"
 }
 
 testControlCharactersAreEscaped() {
-	script web <<-EOF
+	web_script pool_start <<-EOF
 	printf 'red \033[31m bell \007 back \b return \r.\n'
 	EOF
-	app_script web | conf
-	pool_start
 	await logged 'red \x1b[31m bell \x07 back \x08 return \x0d.'
 	assertEquals 'control characters' 0 \
 	    "$(tr -d '\n\t' <"$DIR/log" | tr -dc '\000-\037' | wc -c)"
 }
 
 testUtf8IsLoggedAsItIsAndOtherBytesEscaped() {
-	script web <<-EOF
+	web_script pool_start <<-EOF
 	printf 'na\303\257ve \377\n'
 	EOF
-	app_script web | conf
-	pool_start
 	await logged "$(printf 'na\303\257ve \\xff')"
 }
 
@@ -230,12 +225,10 @@ testAnOutputFifoWithAReaderIsWrittenTo() {
 
 # In containers many programs are told to log to these.
 testProgramsCanOpenDevStderrAndDevStdout() {
-	script web <<-EOF
+	web_script pool_start <<-EOF
 	echo 'by the name of stderr' >/dev/stderr
 	echo 'by the name of stdout' >/dev/stdout
 	EOF
-	app_script web | conf
-	pool_start
 	await logged 'by the name of stdout'
 	await logged_at warn 'by the name of stderr'
 	if is_root; then
@@ -251,11 +244,9 @@ testEventMessagesAreLoggedLikeOutput() {
 }
 
 testTheStandardInputOfProcessesIsEmpty() {
-	script web <<-EOF
+	web_script pool_start <<-EOF
 	read -r line || echo 'nothing to read'
 	EOF
-	app_script web | conf
-	pool_start
 	await logged 'nothing to read'
 }
 

@@ -25,12 +25,9 @@ bad() {
 # app_of PROTOCOL NAME COMMAND...: an app, for conf; what else it has comes from
 # stdin.
 app_of() {
-	printf 'app "%s" {\nlisten = "unix:%s.sock"\nprotocol = %s\n' \
-	    "$2" "$2" "$1"
-	shift 2
-	printf 'command = %s\n' "$(quoted "$@")"
-	cat
-	echo '}'
+	app_protocol=$1
+	shift
+	with "protocol = $app_protocol" cat | server "$@"
 }
 
 # hasty: for conf; a program that does not end by itself is soon killed.
@@ -261,5 +258,4 @@ testWrongArgumentsOfPingExitWith64() {
 	assertEquals 64 $?
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -4,13 +4,10 @@
 # silent HANDOFF COMMAND...: an app whose program says nothing, for conf; what
 # else it has comes from stdin.
 silent() {
-	echo 'app "web" {'
-	echo "handoff = $1"
-	[ "$1" = none ] || echo 'listen = "unix:web.sock"'
+	silent_handoff=$1 kind=server
 	shift
-	printf 'command = %s\n' "$(quoted "$@")"
-	cat
-	echo '}'
+	[ "$silent_handoff" != none ] || kind=job
+	with "handoff = $silent_handoff" cat | $kind web "$@"
 }
 
 file_setup() {

@@ -71,7 +71,6 @@ testALimitWaitsForOtherClientsOfTheSameServers() {
 	wait $flood
 	assertEquals 0 $?
 	await status_is 1 apps web limit granted
-	pool_stop
 }
 
 # A request finds out that $B has come back; for await.
@@ -84,11 +83,9 @@ testALimitGoesToTheNextServerAndBack() {
 	three_servers
 	key=$(key_of_b)
 	limited "$key"
-	flood --unix "$DIR/web.sock" --count 3 --min answered=3 >/dev/null
-	assertEquals 0 $?
+	floods --unix "$DIR/web.sock" --count 3 --min answered=3
 	stop_process "$B_PID"
-	flood --unix "$DIR/web.sock" --count 9 --min answered=9 >/dev/null
-	assertEquals 0 $?
+	floods --unix "$DIR/web.sock" --count 9 --min answered=9
 	await status_is 12 apps web limit granted
 	assertTrue 'the loss is told' "said 'it is passed over'"
 	counting b "$B"
@@ -97,8 +94,6 @@ testALimitGoesToTheNextServerAndBack() {
 	    "$(status apps web limit unreachable)"
 	assertEquals 'the loss is told once' 1 "$(times_said 'it is passed over')"
 	assertEquals 'the return is told once' 1 "$(times_said ': it is back')"
-	pool_stop
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -274,8 +274,7 @@ testDrainKeepsClientsInTheBacklogUntilResume() {
 	steer drain web
 	assertEquals "$WRONG" 'web: drained, 2 processes ended' "$SAID"
 	assertEquals '0 drained' "$(status apps web processes,state)"
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	start_process ask "unix:$DIR/web.sock" >"$DIR/asked" 2>&1
 	asker=$STARTED
 	await status_is 1 apps web backlog
 	assertEquals 'accepted' '0 0' "$(status apps web waiting,sessions)"
@@ -368,8 +367,7 @@ testAStoppedAppRefusesClientsAcrossReloadsUntilItIsStarted() {
 testStopServesWhatIsInTheBacklog() {
 	await is_ready web
 	ctl drain web >/dev/null
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	start_process ask "unix:$DIR/web.sock" >"$DIR/asked" 2>&1
 	asker=$STARTED
 	await status_is 1 apps web backlog
 	steer stop web
@@ -524,8 +522,7 @@ testStopOfTheDaemonIsAskedBackOnATerminal() {
 testTheDaemonEndsWithAppsThatAreHeldAndServesTheirBacklog() {
 	ctl drain web >/dev/null
 	ctl stop api >/dev/null
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	start_process ask "unix:$DIR/web.sock" >"$DIR/asked" 2>&1
 	asker=$STARTED
 	await status_is 1 apps web backlog
 	pool_stop
@@ -534,5 +531,4 @@ testTheDaemonEndsWithAppsThatAreHeldAndServesTheirBacklog() {
 	assertContains "$(cat "$DIR/asked")" hello
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -70,13 +70,7 @@ testAStopServesTheBacklog() {
 
 testAClientThatComesAfterSigtermIsRefused() {
 	port=$(free_port)
-	conf <<-EOF
-	app "web" {
-		listen = { "unix:web.sock", "127.0.0.1:$port" }
-		command = { "$TWORKER" }
-	}
-	EOF
-	pool_start
+	starts "listen += \"127.0.0.1:$port\"" app web
 	occupy before
 	await status_is 1 apps web sessions
 	kill -TERM "$POOL"
@@ -134,11 +128,15 @@ testProcessesThatIgnoreEverythingAreKilledAtStopTimeout() {
 	await no_leftovers
 }
 
+# stops_now SIGNAL...: these end a session of minutes at once.
 stops_now() {
 	starts 'min_processes = 3 stop_timeout = 1h kill_timeout = 1m' \
 	    with 'stop_timeout = 1h' app web
 	ask_behind 'sleep 120s'
-	"$@"
+	for signal; do
+		kill -"$signal" "$POOL"
+		[ $# -eq 1 ] || await said 'stopping, within'
+	done
 	finish "$POOL"
 	assertEquals 0 "$RC"
 	behind
@@ -146,32 +144,12 @@ stops_now() {
 	await no_leftovers
 }
 
-once() {
-	kill -INT "$POOL"
-}
-
-testSigintStopsNow() {
-	stops_now once
-}
-
-twice() {
-	kill -TERM "$POOL"
-	await said 'stopping, within'
-	kill -TERM "$POOL"
-}
-
-testASecondSigtermStopsNow() {
-	stops_now twice
-}
-
-term_then_int() {
-	kill -TERM "$POOL"
-	await said 'stopping, within'
-	kill -INT "$POOL"
-}
-
-testSigintAfterSigtermStopsNow() {
-	stops_now term_then_int
+testSigintOrASecondSignalStopsNow() {
+	each stops_now <<-'END'
+	INT
+	TERM TERM
+	TERM INT
+	END
 }
 
 testASecondSigintKillsAtOnce() {

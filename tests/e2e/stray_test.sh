@@ -15,13 +15,7 @@ next_port() {
 
 # strays COMMAND...: the app web; what else it has comes from stdin.
 strays() {
-	{
-		echo 'app "web" {'
-		echo 'listen = "unix:web.sock"'
-		printf 'command = %s\n' "$(quoted "$@")"
-		cat
-		echo '}'
-	} | conf
+	server web "$@" | conf
 }
 
 # listens COMMAND...: likewise, ready after 300 ms.
@@ -112,5 +106,4 @@ testACopyForEachPortRunsAsAJob() {
 	assertEquals null "$(status apps web last_failure)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

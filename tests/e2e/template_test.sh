@@ -2,7 +2,6 @@
 # Templates: workers are forked from one process that is started, whatever that
 # does.
 
-# shellcheck source=tests/e2e/template_help.sh
 . tests/e2e/template_help.sh
 
 testWorkersAreForkedByAProgramThatIsStartedOnce() {
@@ -301,17 +300,18 @@ testAWorkerThatForksATemplateTooLateGoesOn() {
 	goes_on_refusing late 'it was not ready within'
 }
 
+# is_told TEXT OPTIONS [OPTION-OF-tworker...]: by -t.
+is_told() {
+	told_text=$1 told_options=$2
+	shift 2
+	conf_of "$told_options" app web "$@"
+	assertContains "$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)" "$told_text"
+}
+
 testMistakesOfTheConfigurationAreTold() {
-	conf_of 'refork_after = 5' app web
-	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
-	assertTrue "$(cat "$DIR/out")" \
-	    "grep -q 'refork_after has no effect without template' $DIR/out"
-	conf_of 'template = true' app web '{slot}'
-	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
-	assertTrue "$(cat "$DIR/out")" "grep -q 'command has {slot}' $DIR/out"
-	conf_of 'template = true handoff = stdio' app web
-	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
-	assertTrue "$(cat "$DIR/out")" "grep -q template $DIR/out"
+	is_told 'refork_after has no effect without template' 'refork_after = 5'
+	is_told 'command has {slot}' 'template = true' '{slot}'
+	is_told template 'template = true handoff = stdio'
 }
 
 . tests/e2e/lib.sh
