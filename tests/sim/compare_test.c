@@ -154,23 +154,6 @@ every_policy_starts_and_stops_what_its_rules_say(void)
 	}
 }
 
-static void
-the_same_seed_gives_the_same_figures(void)
-{
-	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
-		struct result a, b;
-
-		run(&burst, policy, &a);
-		run(&burst, policy, &b);
-		CHECK_EQ(a.events, b.events);
-		CHECK_EQ(a.total.spawned, b.total.spawned);
-		CHECK(memcmp(&a.total.wait, &b.total.wait,
-			  sizeof(a.total.wait)) == 0);
-		result_fini(&a);
-		result_fini(&b);
-	}
-}
-
 /* --- our defaults ------------------------------------------------------- */
 
 /* The rows of all policies under a load, which is played once. */
@@ -245,7 +228,6 @@ main(int argc, char **argv)
 	RUN(no_connection_waits_beside_an_idle_worker_that_accepts_for_itself);
 	RUN(every_policy_but_static_grows_and_shrinks_with_the_day);
 	RUN(every_policy_starts_and_stops_what_its_rules_say);
-	RUN(the_same_seed_gives_the_same_figures);
 	RUN(no_peer_beats_our_processes_and_waits_over_a_day);
 	RUN(no_peer_beats_our_processes_and_waits_under_bursts);
 	RUN(no_peer_beats_our_processes_and_waits_on_a_ramp);

@@ -417,34 +417,6 @@ compare(const struct load_spec *a, const struct load_spec *b,
 	load_close(lb);
 }
 
-static void
-the_same_seed_gives_the_same_load(void)
-{
-	struct load_app app = { .rate = 100,
-		.service = service("exponential:1ms") };
-	struct load_spec spec = spec_of(&app, 1, "burst", TSPAN_SECONDS(100));
-	unsigned times, services;
-
-	compare(&spec, &spec, &times, &services);
-	CHECK_EQ(1000, times);
-	CHECK_EQ(1000, services);
-}
-
-static void
-another_seed_gives_another_load(void)
-{
-	struct load_app app = { .rate = 100,
-		.service = service("exponential:1ms") };
-	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(100));
-	struct load_spec other = spec;
-	unsigned times, services;
-
-	other.seed = 43;
-	compare(&spec, &other, &times, &services);
-	CHECK(times < 3);
-	CHECK(services < 3);
-}
-
 /* Two services can be compared under the same arrivals. */
 static void
 other_service_times_change_no_arrival(void)
@@ -495,8 +467,6 @@ main(int argc, char **argv)
 	RUN(each_period_has_one_burst);
 	RUN(bursts_are_not_regular);
 	RUN(apps_have_their_shares);
-	RUN(the_same_seed_gives_the_same_load);
-	RUN(another_seed_gives_another_load);
 	RUN(other_service_times_change_no_arrival);
 	RUN(another_profile_changes_no_service_time);
 	return check_finish();

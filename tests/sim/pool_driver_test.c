@@ -15,18 +15,7 @@
  * process is idle. */
 #define LIES_MOST MS(5)
 
-static struct result result, again;
-
-/* Compares figures: no addresses, and no time of this machine. */
-static bool
-same(struct result *a, struct result *b)
-{
-	size_t size = a->apps_len * sizeof(*a->apps);
-
-	return a->apps_len == b->apps_len && a->events == b->events &&
-	    a->ran == b->ran && memcmp(a->apps, b->apps, size) == 0 &&
-	    memcmp(&a->total, &b->total, sizeof(a->total)) == 0;
-}
+static struct result result;
 
 static void
 run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
@@ -232,41 +221,6 @@ each_app_is_in_balance(void)
 	CHECK(refused > 1000 && timed_out > 1000 && lost > 1000);
 }
 
-static void
-the_same_seed_gives_the_same_result(void)
-{
-	for (uint64_t seed = 1; seed <= 10; seed++) {
-		run_any(seed, ROUGH, &result);
-		run_any(seed, ROUGH, &again);
-		result.total.name = again.total.name = NULL;
-		for (size_t i = 0; i < result.apps_len; i++)
-			result.apps[i].name = again.apps[i].name = NULL;
-		CHECK(same(&result, &again));
-		result_fini(&result);
-		result_fini(&again);
-	}
-}
-
-static void
-another_seed_gives_another_result(void)
-{
-	struct load_app app = { .name = "a",
-		.rate = 50,
-		.service = { .kind = SERVICE_FIXED, .mean = MS(20) } };
-	struct load_spec spec = {
-		.apps = &app, .apps_len = 1, .length = TSPAN_SECONDS(100)
-	};
-	struct conf *conf = conf_right(APP(""));
-
-	run(conf, &spec, 1, MS(200), &result);
-	spec.seed = 1;
-	run(conf, &spec, 1, MS(200), &again);
-	CHECK(result.total.arrived != again.total.arrived);
-	result_fini(&result);
-	result_fini(&again);
-	conf_free(conf);
-}
-
 /* --- what theory knows -------------------------------------------------- */
 
 /* The values differ by so many percent at most; the seed is fixed. */
@@ -440,8 +394,6 @@ main(int argc, char **argv)
 	RUN(no_connection_waits_in_common_with_prefetch);
 	RUN(a_prefetched_connection_does_not_lie_long_beside_an_idle_process);
 	RUN(each_app_is_in_balance);
-	RUN(the_same_seed_gives_the_same_result);
-	RUN(another_seed_gives_another_result);
 	RUN(one_process_with_a_fixed_time_makes_wait_as_theory_has_it);
 	RUN(eight_processes_make_wait_as_theory_has_it);
 	RUN(sessions_of_one_process_wait_as_those_of_many);

@@ -420,14 +420,6 @@ a_folder_is_a_mistake(void)
 	CHECK_STR(": Is a directory", said_of(load_file(3, 0)));
 }
 
-static void
-a_file_that_is_not_there_is_an_error(void)
-{
-	(void)snprintf(path, sizeof(path), "/nonexistent/trace.csv");
-	CHECK(load_file(3, 0) == NULL);
-	CHECK_EQ(ENOENT, errno);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -456,6 +448,5 @@ main(int argc, char **argv)
 	RUN(all_mistakes_are_told_at_once);
 	RUN(ten_mistakes_are_told_at_most);
 	RUN(a_folder_is_a_mistake);
-	RUN(a_file_that_is_not_there_is_an_error);
 	return check_finish();
 }
