@@ -173,7 +173,7 @@ run_ping(struct client *cl, char *const *args, tstamp now)
 		client_error(cl, "%s listens nowhere", args[0]);
 		return;
 	}
-	if (app_has_failed(a))
+	if (a->failed)
 		why = group_failure(g, failure);
 	protocol = conf_protocol_name(g->conf->refusal.protocol);
 	if (!cl->json) {

@@ -259,7 +259,7 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 			return FATE_DONE;
 		if (x->outdated != 0 || wait_is_rolling(a))
 			return FATE_COMING;
-		if (!app_has_failed(a))
+		if (!a->failed)
 			return has_failed(line,
 			    "%s: the successor of worker %s does not live, "
 			    "the worker stays: %s",
@@ -267,7 +267,7 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 	} else if (wait_is_rolling(a)) {
 		return FATE_COMING;
 	}
-	if (app_has_failed(a))
+	if (a->failed)
 		return has_failed(
 		    line, "%s has failed: %s", t->name, group_failure(g, why));
 	if (a->rollout.state == ROLLOUT_GIVEN_UP)
@@ -443,7 +443,7 @@ resize_goes_on(struct client *cl, struct progress *out)
 	max = a->options.max_processes;
 	if (n > t->of)
 		t->of = n;
-	if (app_has_failed(a)) {
+	if (a->failed) {
 		tell_failed(cl, "is resized, and has failed");
 		return false;
 	}
@@ -566,7 +566,7 @@ run_goes_on(struct client *cl, struct progress *out)
 		    t->name, strerror(g->hold.error));
 	} else if (a->phase != APP_RUNNING) {
 		client_error(cl, "%s is %s", t->name, app_state_name(a));
-	} else if (app_has_failed(a)) {
+	} else if (a->failed) {
 		tell_failed(cl, "has failed");
 	} else if (app_is_ready(a)) {
 		client_tell(cl, "%s: running, %" PRIu32 " process%s ready",

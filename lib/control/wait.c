@@ -100,7 +100,7 @@ group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 	sum->what = "ready";
 	if (g->closing)
 		return false;
-	if (app_has_failed(a)) {
+	if (a->failed) {
 		client_error(cl, "%s has failed: %s", g->conf->name,
 		    group_failure(g, why));
 		return false;

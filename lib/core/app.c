@@ -37,13 +37,6 @@ static const unsigned char phases[APP_PHASES][APP_EVENTS] = {
 [APP_OVER] =     { HOLE,    HOLE,    HOLE,     HOLE,    OVER,     OVER,     HOLE,     HOLE,    OVER,     HOLE, HOLE,  HOLE,     FREE },
 };
 
-static const unsigned char healths[HEALTH_STATES][VERDICTS] = {
-/*	                     READY          FAILED                  RECOVERED        RESTARTED */
-[HEALTH_STARTING] =        { HEALTH_READY,  HEALTH_FAILED_STARTING, HOLE,            HEALTH_STARTING },
-[HEALTH_READY] =           { HOLE,          HEALTH_FAILED,          HOLE,            HEALTH_STARTING },
-[HEALTH_FAILED_STARTING] = { HEALTH_FAILED, HOLE,                   HEALTH_STARTING, HEALTH_FAILED_STARTING },
-[HEALTH_FAILED] =          { HOLE,          HOLE,                   HEALTH_READY,    HEALTH_FAILED_STARTING },
-};
 /* clang-format on */
 
 void
@@ -53,13 +46,6 @@ app_enter(struct app *a, enum app_event e)
 	a->phase = phases[a->phase][e];
 	a->leaving.at_rest = false;
 	app_touch(a, MARK_ALL);
-}
-
-void
-app_judge(struct app *a, enum app_verdict v)
-{
-	assert(healths[a->health][v] != HOLE);
-	a->health = healths[a->health][v];
 }
 
 /* --- measures --------------------------------------------------------------
@@ -110,30 +96,20 @@ app_prefetches(const struct app *a)
 #define WORTH_MOST TSPAN_SECONDS(300)
 #define WORTH_STOPS 25
 
-/* How long it is worth to keep an idle process. */
-static tspan
-app_worth(const struct app *a)
+void
+app_time_stops(struct app *a)
 {
-	if (a->start_time == 0 || a->start_time >= WORTH_MOST / WORTH)
-		return WORTH_MOST;
-	return a->start_time <= WORTH_LEAST / WORTH ? WORTH_LEAST
-						    : WORTH * a->start_time;
-}
+	const struct app_options *o = &a->options;
+	tspan worth = WORTH_MOST;
 
-tspan
-app_idle_time(const struct app *a)
-{
-	tspan span = a->options.max_idle_time;
-
-	return span == APP_AUTO ? app_worth(a) : span;
-}
-
-tspan
-app_stop_delay(const struct app *a)
-{
-	tspan span = a->options.stop_delay;
-
-	return span == APP_AUTO ? app_worth(a) / WORTH_STOPS : span;
+	if (a->start_time > 0 && a->start_time < WORTH_MOST / WORTH)
+		worth = WORTH * a->start_time;
+	if (worth < WORTH_LEAST)
+		worth = WORTH_LEAST;
+	a->shrinking.idle_time =
+	    o->max_idle_time == APP_AUTO ? worth : o->max_idle_time;
+	a->shrinking.stop_delay =
+	    o->stop_delay == APP_AUTO ? worth / WORTH_STOPS : o->stop_delay;
 }
 
 double
@@ -182,7 +158,7 @@ app_state_name(const struct app *a)
 		return a->leaving.at_rest ? "drained" : "draining";
 	if (a->phase != APP_RUNNING)
 		return a->leaving.at_rest ? "stopped" : "stopping";
-	if (app_has_failed(a))
+	if (a->failed)
 		return "failed";
-	return app_is_announced(a) || app_rolling(a) ? "running" : "starting";
+	return a->announced || app_rolling(a) ? "running" : "starting";
 }

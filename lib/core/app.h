@@ -142,7 +142,7 @@ enum app_growth {
 	GROWTH_ALL, /* all that the waiters need */
 };
 
-/* A span that the app's starts decide: see app_idle_time(). */
+/* A span that the app's starts decide: see app_time_stops(). */
 #define APP_AUTO ((tspan)-1)
 
 /* The part of an app's configuration that the core knows; see pool.conf(5). */
@@ -217,8 +217,7 @@ enum app_home {
 
 /*
  * The life of an app, from its configuration to its end.  Phases and events
- * form a table (app.c), as the states of a process do; health and verdicts
- * form another.
+ * form a table (app.c), as the states of a process do.
  */
 enum app_phase {
 	APP_FREE, /* no app has this number */
@@ -249,23 +248,6 @@ enum app_event {
 	APP_UNSTUCK, /* the last stuck process is gone */
 	APP_FREED,
 	APP_EVENTS
-};
-
-/* Whether the app can serve, as its processes have shown. */
-enum app_health {
-	HEALTH_STARTING, /* not ready since the app was added or restarted */
-	HEALTH_READY, /* NEWS_READY has been told since then */
-	HEALTH_FAILED_STARTING, /* failed, and not ready since then */
-	HEALTH_FAILED, /* start_limit failed starts, and no process ready */
-	HEALTH_STATES
-};
-
-enum app_verdict {
-	VERDICT_READY,
-	VERDICT_FAILED,
-	VERDICT_RECOVERED,
-	VERDICT_RESTARTED, /* by an operator: ready is announced anew */
-	VERDICTS
 };
 
 /* Whether connections are accepted for the app. */
@@ -379,6 +361,8 @@ struct app_growing {
 
 /* Stops of processes that are not needed. */
 struct app_shrinking {
+	tspan idle_time; /* how long a process may be idle; 0: for ever */
+	tspan stop_delay; /* from one stop of an idle process to the next */
 	uint32_t marked; /* processes that are not needed, by load */
 	uint32_t victims; /* of them, to be stopped now, one by one */
 	tstamp kill_at; /* when marked processes become victims */
@@ -417,7 +401,8 @@ struct app {
 	struct app_options options;
 	uint64_t stamp; /* unique over the pool's life */
 	uint8_t phase; /* enum app_phase */
-	uint8_t health; /* enum app_health */
+	bool failed; /* start_limit failed starts in a row, none is ready */
+	bool announced; /* NEWS_READY told since it was added or restarted */
 	uint8_t touched; /* enum app_mark, several */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool taking; /* an ACTION_TAKE is under way */
@@ -509,20 +494,6 @@ app_is_ready(const struct app *a)
 {
 	return a->renewing || a->failure.jobs_done > 0 ||
 	    app_ready(a) >= a->options.min_processes;
-}
-
-/* After start_limit failed starts in a row, while no process is ready. */
-static inline bool
-app_has_failed(const struct app *a)
-{
-	return a->health >= HEALTH_FAILED_STARTING;
-}
-
-/* Whether NEWS_READY has been told since the app was added or restarted. */
-static inline bool
-app_is_announced(const struct app *a)
-{
-	return a->health == HEALTH_READY || a->health == HEALTH_FAILED;
 }
 
 /* Whether a newer generation is coming. */
@@ -641,11 +612,10 @@ app_demand(const struct app *a)
 }
 
 /*
- * Changes the phase, or the health, by its table.  An event that cannot be in
- * the present state is our bug: assert.
+ * Changes the phase by its table.  An event that cannot be in the present
+ * phase is our bug: assert.
  */
 void app_enter(struct app *a, enum app_event e);
-void app_judge(struct app *a, enum app_verdict v);
 
 /* A session has taken so long. */
 void app_measure_session(struct app *a, tspan took);
@@ -657,12 +627,11 @@ void app_measure_session(struct app *a, tspan took);
 bool app_prefetches(const struct app *a);
 
 /*
- * How long a process may be idle, and the pause from one stop of an idle
- * process to the next.  APP_AUTO: keeping a process is worth what a start
+ * Computes shrinking.idle_time and stop_delay, after the options or the time
+ * of a start have changed.  APP_AUTO: keeping a process is worth what a start
  * costs, so that an app whose processes start fast lets go of them soon.
  */
-tspan app_idle_time(const struct app *a);
-tspan app_stop_delay(const struct app *a);
+void app_time_stops(struct app *a);
 
 /* Whether it can be estimated how many processes the app needs. */
 static inline bool

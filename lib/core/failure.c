@@ -139,13 +139,11 @@ failure_judge(struct pool *p, uint32_t app)
 	bool failed = !app_is_ending(a) &&
 	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
 
-	if (failed != app_has_failed(a)) {
-		app_judge(a, failed ? VERDICT_FAILED : VERDICT_RECOVERED);
-		if (failed)
-			actions_news(p, app, NEWS_FAILED, ILIST_NONE);
-		else if (app_ready(a) > 0)
-			actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
-	}
+	if (failed && !a->failed)
+		actions_news(p, app, NEWS_FAILED, ILIST_NONE);
+	else if (!failed && a->failed && app_ready(a) > 0)
+		actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
+	a->failed = failed;
 	if (failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 }

@@ -151,6 +151,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	a = &p->apps[app];
 	*a = (struct app){ 0 };
 	a->options = *o;
+	app_time_stops(a);
 	app_enter(a, APP_ADDED);
 	a->stamp = ++p->stamps;
 	a->growing.pace = 1;
@@ -181,7 +182,7 @@ pool_begin_anew(struct app *a)
 {
 	a->failure.refused = 0;
 	a->failure.jobs_done = 0;
-	app_judge(a, VERDICT_RESTARTED);
+	a->announced = false;
 	app_forgive(a);
 }
 

@@ -12,7 +12,7 @@
 static void
 pool_call(struct app *a)
 {
-	if (!app_has_failed(a) || a->failure.called)
+	if (!a->failed || a->failure.called)
 		return;
 	a->failure.called = true;
 	app_touch(a, MARK_FAILURE);
@@ -29,7 +29,7 @@ pool_admit(struct pool *p, uint32_t app)
 		queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
 		pool_call(a);
-		if (app_has_failed(a))
+		if (a->failed)
 			queue_refuse(p, conn, CAUSE_APP_FAILED);
 		else if (app_waiting(a) > app_max_queue(a))
 			queue_refuse(p, conn, CAUSE_FULL);

@@ -231,6 +231,7 @@ process_ready(struct pool *p, uint32_t process)
 			a->start_time = took;
 		else
 			a->start_time += (took - a->start_time) / 2;
+		app_time_stops(a);
 		/* The next growth, or with `auto` the next stop, may be sooner.
 		 */
 		app_touch(a, MARK_GROWTH | MARK_COUNT);

@@ -205,7 +205,7 @@ pool_may_accept(const struct pool *p, uint32_t app)
 
 	if (!a->options.sessions || app_is_shut(a) || !tables_have_conn(p))
 		return false;
-	if (app_waiting(a) < app_max_queue(a) || app_has_failed(a) ||
+	if (app_waiting(a) < app_max_queue(a) || a->failed ||
 	    a->options.close_when_full)
 		return true;
 	return !a->options.limited && room_exists(p, app);
@@ -502,6 +502,7 @@ queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 		ilist_push_front(&moving, p->process_links, n);
 	}
 	a->options = *o;
+	app_time_stops(a);
 	room_init(p, app);
 	while ((n = moving.first) != ILIST_NONE) {
 		struct process *x = &p->processes[n];

@@ -143,18 +143,6 @@ settle_idle_waiting(struct pool *p, uint32_t app)
 	}
 }
 
-/* Announces that the app is ready, the first time that it is. */
-static void
-settle_announce(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (app_rolling(a) || a->phase != APP_RUNNING || !app_is_ready(a))
-		return;
-	app_judge(a, VERDICT_READY);
-	actions_news(p, app, NEWS_READY, ILIST_NONE);
-}
-
 /*
  * The steps that may follow from a fact, in their order, each with what calls
  * for it: a mark calls once, other conditions call as long as they hold.  With
@@ -192,8 +180,11 @@ settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 		return at;
 	if (p->places.count > 0)
 		places_offer(p, app);
-	if (!app_is_announced(a))
-		settle_announce(p, app);
+	if (!a->announced && !app_rolling(a) && a->phase == APP_RUNNING &&
+	    app_is_ready(a)) {
+		a->announced = true;
+		actions_news(p, app, NEWS_READY, ILIST_NONE);
+	}
 	if (a->intake.accepting == ACCEPTING_PENDING)
 		settle_accepting(p, app);
 	if (MARKED(a, marks, MARK_WAITER | MARK_ROOM | MARK_PREFETCH) ||

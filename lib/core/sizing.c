@@ -60,7 +60,8 @@ sizing_may_shrink(const struct pool *p, const struct app *a)
 static tstamp
 sizing_stop_at(const struct app *a, tstamp due)
 {
-	tstamp paced = tstamp_add(a->shrinking.stopped, app_stop_delay(a));
+	tstamp paced =
+	    tstamp_add(a->shrinking.stopped, a->shrinking.stop_delay);
 
 	return a->shrinking.stopped != 0 && due < paced ? paced : due;
 }
@@ -98,7 +99,7 @@ sizing_idle_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	uint32_t last = room_list(p, app, 0)->last;
-	tspan most = app_idle_time(a);
+	tspan most = a->shrinking.idle_time;
 
 	if (most == 0 || last == ILIST_NONE)
 		return TSTAMP_NEVER;
@@ -289,8 +290,8 @@ sizing_launch(struct pool *p, uint32_t app)
 
 	process_start(p, app);
 	n = app_processes(a);
-	promise_started(
-	    &a->promise, n > surge ? n - surge : n, app_stop_delay(a), p->now);
+	promise_started(&a->promise, n > surge ? n - surge : n,
+	    a->shrinking.stop_delay, p->now);
 }
 
 /* Processes that are missing to the minimum, or are about to leave it. */
@@ -500,7 +501,7 @@ sizing_is_short(const struct pool *p, const struct app *a)
 
 	return spare < a->options.min_idle &&
 	    app_processes(a) < a->options.max_processes && bounds_kept(p, a) &&
-	    !a->renewing && !app_has_failed(a);
+	    !a->renewing && !a->failed;
 }
 
 static void
@@ -607,7 +608,7 @@ sizing_promise_due(const struct pool *p, const struct app *a)
 	if (a->options.target_wait == 0 || a->promise.need == 0 ||
 	    bounds_lasting(a) <= 1 || !sizing_may_shrink(p, a))
 		return TSTAMP_NEVER;
-	due = promise_stop_due(&a->promise, app_stop_delay(a));
+	due = promise_stop_due(&a->promise, a->shrinking.stop_delay);
 	return due > next ? due : next;
 }
 
@@ -635,7 +636,7 @@ sizing_estimate_need(struct pool *p, uint32_t app)
 	n = o->exit_ends ? app_processes(a) : bounds_lasting(a);
 	if (victim != ILIST_NONE && a->promise.need > 0 &&
 	    n > promise_most(&a->promise, p->now) &&
-	    promise_stop_due(&a->promise, app_stop_delay(a)) <= p->now)
+	    promise_stop_due(&a->promise, a->shrinking.stop_delay) <= p->now)
 		sizing_stop(p, victim, END_LOAD);
 }
 

@@ -53,7 +53,7 @@ group_log_backoff(const struct group *g, tstamp now)
 	const struct app *app = &g->sup->pool.apps[g->app];
 
 	/* Of a failed app, NEWS_FAILED says more. */
-	if (!app_has_failed(app) && app->backoff.until > now)
+	if (!app->failed && app->backoff.until > now)
 		log_info("%s: next start in %.1f s", g->conf->name,
 		    tspan_to_seconds(app->backoff.until - now));
 }
@@ -71,12 +71,12 @@ group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 
 	if (g->failure.generation < app->proven)
 		why = "";
-	if (why[0] == '\0' && app_has_failed(app))
+	if (why[0] == '\0' && app->failed)
 		why = "it does not start";
 	/* A hint at a program that may be the wrong one. */
-	if (!app_has_failed(app) || app_is_announced(app) ||
-	    g->conf->broken != NULL || exits[END_SPAWN] != 0 ||
-	    exits[END_FAIL] != 0 || g->conf->handoff > CONF_HANDOFF_ACCEPT)
+	if (!app->failed || app->announced || g->conf->broken != NULL ||
+	    exits[END_SPAWN] != 0 || exits[END_FAIL] != 0 ||
+	    g->conf->handoff > CONF_HANDOFF_ACCEPT)
 		(void)snprintf(buf, GROUP_FAILURE_MAX, "%s", why);
 	else
 		(void)snprintf(buf, GROUP_FAILURE_MAX,
@@ -526,7 +526,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 		    "%s: its processes are replaced: they "
 		    "finish what they hold, new ones start",
 		    app->name);
-	} else if (app_has_failed(&p->apps[g->app])) {
+	} else if (p->apps[g->app].failed) {
 		pool_app_restart(p, g->app, now);
 		logging_tell(answer, true, "%s: had failed and is tried again",
 		    app->name);

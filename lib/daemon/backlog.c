@@ -510,7 +510,7 @@ backlog_time_to_look(struct timer *t, tstamp now)
 	struct group *g = TIMER_OWNER(t, struct group, backlog.timer);
 
 	if (!group_accepts_itself(g)) {
-		if (app_is_announced(&g->sup->pool.apps[g->app]))
+		if (g->sup->pool.apps[g->app].announced)
 			return;
 		open_look(g, true, 0, now);
 		if (app_processes(&g->sup->pool.apps[g->app]) > 0)

@@ -562,7 +562,7 @@ listeners_is_emptied(struct app_listener *l, tstamp now)
 	/* Or the processes do, unless they do not live or listen elsewhere. */
 	backlog_look(g, now);
 	return now >= l->serve_until || backlog_wrong_port(g)[0] != '\0' ||
-	    app_has_failed(&g->sup->pool.apps[g->app]) ||
+	    g->sup->pool.apps[g->app].failed ||
 	    listener_is_empty(&l->acceptor.listener);
 }
 

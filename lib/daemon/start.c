@@ -503,7 +503,7 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 {
 	const struct app *app = &s->pool.apps[s->pool.processes[process].app];
 	struct group *g = s->groups[s->pool.processes[process].app];
-	bool tell = false, had_failed = app_has_failed(app);
+	bool tell = false, had_failed = app->failed;
 
 	if (no_room) {
 		log_limited(&g->no_room_rate, now, LOG_LEVEL_WARN,
@@ -517,7 +517,7 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 		worker_free(s->workers[process]);
 	pool_spawn_failed(&s->pool, process, no_room, now);
 	/* If the app has failed by this, NEWS_FAILED gives the same reason. */
-	if (tell && (had_failed || !app_has_failed(app)))
+	if (tell && (had_failed || !app->failed))
 		tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE,
 		    process_end_name(END_SPAWN), "%s", why);
 }
@@ -533,7 +533,7 @@ start_known(struct worker *w, tstamp now)
 	sampling_begin(g, now);
 	/* One that stays silent may listen elsewhere. */
 	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
-	    !app_is_announced(&g->sup->pool.apps[g->app]))
+	    !g->sup->pool.apps[g->app].announced)
 		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
 		    tstamp_add(now, BACKLOG_SILENCE));
 }

@@ -218,8 +218,8 @@ supervisor_is_ready(const struct supervisor *s)
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
 
-		if (a->phase == APP_RUNNING && !app_is_announced(a) &&
-		    (s->background || !app_has_failed(a)))
+		if (a->phase == APP_RUNNING && !a->announced &&
+		    (s->background || !a->failed))
 			return false;
 	}
 	return true;
@@ -239,7 +239,7 @@ supervisor_tell_status(struct supervisor *s)
 		if (a->phase == APP_FREE)
 			continue;
 		apps++;
-		failed += app_has_failed(a) ? 1 : 0;
+		failed += a->failed ? 1 : 0;
 		processes += app_processes(a);
 		active += a->in_state[PROCESS_ACTIVE];
 		waiting += app_waiting(a);

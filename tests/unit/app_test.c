@@ -14,15 +14,6 @@ after(enum app_phase phase, const enum app_event *events, unsigned n)
 	return (enum app_phase)a.phase;
 }
 
-static enum app_health
-judged(enum app_health health, enum app_verdict v)
-{
-	struct app a = { .health = (uint8_t)health };
-
-	app_judge(&a, v);
-	return (enum app_health)a.health;
-}
-
 static void
 an_app_is_drained_before_it_stops(void)
 {
@@ -63,22 +54,6 @@ every_phase_but_free_ends_when_the_pool_ends(void)
 		CHECK(after((enum app_phase)s, events, 1) >= APP_STOPPING);
 }
 
-static void
-an_app_that_recovers_is_as_ready_as_it_was(void)
-{
-	CHECK_EQ(
-	    HEALTH_STARTING, judged(HEALTH_FAILED_STARTING, VERDICT_RECOVERED));
-	CHECK_EQ(HEALTH_READY, judged(HEALTH_FAILED, VERDICT_RECOVERED));
-}
-
-static void
-a_restart_forgets_that_ready_was_announced_and_no_failure(void)
-{
-	CHECK_EQ(HEALTH_STARTING, judged(HEALTH_READY, VERDICT_RESTARTED));
-	CHECK_EQ(
-	    HEALTH_FAILED_STARTING, judged(HEALTH_FAILED, VERDICT_RESTARTED));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -87,7 +62,5 @@ main(int argc, char **argv)
 	RUN(connections_that_come_back_are_served_by_a_stopping_app);
 	RUN(an_app_with_stuck_processes_is_over_twice);
 	RUN(every_phase_but_free_ends_when_the_pool_ends);
-	RUN(an_app_that_recovers_is_as_ready_as_it_was);
-	RUN(a_restart_forgets_that_ready_was_announced_and_no_failure);
 	return check_finish();
 }

@@ -486,10 +486,10 @@ a_higher_start_limit_ends_the_failure(void)
 	LET(rig_add(&rig.o));
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
-	CHECK(app_has_failed(rig_app(0)));
+	CHECK(rig_app(0)->failed);
 	rig.o.start_limit = 5;
 	rig_change(0, &rig.o);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	AFTER(rig_at(1250), "spawn 0");
 }
 

@@ -322,11 +322,11 @@ start_limit_failed_starts_in_a_row_fail_the_app(void)
 {
 	rig_add(&rig.o);
 	fail_starts(2);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	(void)rig_did();
 	rig_at(10000);
 	fail_starts(1);
-	CHECK(app_has_failed(rig_app(0)));
+	CHECK(rig_app(0)->failed);
 	CHECK_STR("failed", app_state_name(rig_app(0)));
 }
 
@@ -357,7 +357,7 @@ a_failed_app_leaves_other_apps_alone(void)
 	begin_failed();
 	other = rig_add(&rig.o);
 	CHECK_EQ(1, other);
-	CHECK(!app_has_failed(rig_app(1)));
+	CHECK(!rig_app(1)->failed);
 	CHECK_EQ(1, rig_app(1)->in_state[PROCESS_STARTING]);
 }
 
@@ -437,7 +437,7 @@ a_failed_app_recovers_when_a_process_is_ready(void)
 	LET(begin_failed());
 	LET(rig_at(100000));
 	rig_ready(0);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	CHECK_STR("tell 0 recovered, tell 0 ready", rig_did());
 	AFTER(rig_arrive(), "hand 0>0");
 }
@@ -450,7 +450,7 @@ failures_do_not_fail_an_app_that_has_a_ready_process(void)
 	LET(rig_add(&rig.o));
 	rig_ready(1);
 	fail_starts(5);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	AFTER(rig_arrive(), "hand 0>1");
 }
 
@@ -470,7 +470,7 @@ restart_clears_failed(void)
 {
 	LET(begin_failed());
 	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	CHECK_STR("spawn 0", rig_did());
 }
 
@@ -482,7 +482,7 @@ a_program_that_cannot_be_started_fails_the_app_at_once(void)
 	rig.tells = true;
 	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, false);
-	CHECK(app_has_failed(rig_app(0)));
+	CHECK(rig_app(0)->failed);
 	CHECK_STR("tell 0 backoff, tell 0 failed", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_SPAWN]);
 }
@@ -495,7 +495,7 @@ a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 	rig_exits(0, END_SIGNAL);
 	AFTER(rig_at(2000), "spawn 0");
 	rig_spawn_failed(0, false);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
 
@@ -507,7 +507,7 @@ want_of_memory_is_no_failure_and_is_tried_again(void)
 		AFTER(rig_spawn_failed(0, true), "");
 		NOT_BEFORE(250 * (i + 1), "spawn 0");
 	}
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 }

@@ -120,13 +120,13 @@ a_failed_app_that_was_held_is_tried_again(void)
 	rig.o.start_limit = 1;
 	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, false);
-	CHECK(app_has_failed(rig_app(0)));
+	CHECK(rig_app(0)->failed);
 	hold(END_STOPPED);
 	pool_app_drained(&rig.pool, 0, rig.now);
 	CHECK_STR("stopped", app_state_name(rig_app(0)));
 	CHECK_STR("", rig_did());
 	AFTER(resume(), "spawn 0");
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 }
 
 static void

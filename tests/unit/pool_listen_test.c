@@ -180,11 +180,11 @@ a_death_before_ready_after_is_a_failed_start(void)
 	rig_at(999);
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	CHECK(!app_has_failed(rig_app(0)));
+	CHECK(!rig_app(0)->failed);
 	AFTER(rig_at(10000), "spawn 0");
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
-	CHECK(app_has_failed(rig_app(0)));
+	CHECK(rig_app(0)->failed);
 }
 
 static void
