@@ -30,7 +30,7 @@ testTheControlSocketIncludesTheDaemon() {
 
 testTheCounterIncludesSysAndTablesOfTheCore() {
 	assertEquals '' "$(foreign counter \
-	    '(counter|sys)/.*|core/(deadlines|ilist|layout|tstamp)\.h')"
+	    '(counter|sys)/.*|core/(deadlines|ilist|tstamp)\.h')"
 }
 
 testApppoolctlIncludesConfigurationSysAndTheSimulator() {

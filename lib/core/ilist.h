@@ -9,9 +9,12 @@
  * The links lie in an array of their own, one for each element.  An element
  * is on at most one of the lists that share these links.  All operations
  * but walking are O(1).
+ *
+ * And such arrays, laid out one after the other in one piece of memory.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* The number of no element. */
@@ -88,6 +91,20 @@ ilist_remove(struct ilist *l, struct ilink *links, uint32_t n)
 	else
 		links[next].prev = prev;
 	l->count--;
+}
+
+/*
+ * Gives the next n bytes of the memory, *used bytes of which are taken, each
+ * array aligned as malloc does; NULL where there is no memory, and the bytes
+ * are only counted.
+ */
+static inline void *
+layout_carve(char *memory, size_t *used, size_t n)
+{
+	void *at = memory == NULL ? NULL : memory + *used;
+
+	*used += (n + 15) & ~(size_t)15;
+	return at;
 }
 
 #endif

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/layout.h"
 #include "core/mechanism.h"
 #include "core/pool.h"
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/layout.h"
 #include "counter/counter.h"
 
 /* --- SipHash-1-3 --------------------------------------------------------- */
