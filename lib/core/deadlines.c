@@ -35,55 +35,27 @@ deadlines_put(struct deadlines *d, uint32_t place, struct deadline x)
 	d->where[x.number] = place + 1;
 }
 
-/* Lets x rise from the free place to where it belongs; gives that place. */
-static uint32_t
-deadlines_rise(struct deadlines *d, uint32_t place, struct deadline x)
+/* Puts x where it belongs: up or down from the free place. */
+static void
+deadlines_place(struct deadlines *d, uint32_t place, struct deadline x)
 {
-	while (place > 0) {
-		uint32_t parent = (place - 1) / 2;
+	uint32_t next;
 
-		if (d->heap[parent].at <= x.at)
+	for (; place > 0; place = next) {
+		next = (place - 1) / 2;
+		if (d->heap[next].at <= x.at)
 			break;
-		deadlines_put(d, place, d->heap[parent]);
-		place = parent;
+		deadlines_put(d, place, d->heap[next]);
+	}
+	for (; (next = 2 * place + 1) < d->count; place = next) {
+		if (next + 1 < d->count &&
+		    d->heap[next + 1].at < d->heap[next].at)
+			next++;
+		if (d->heap[next].at >= x.at)
+			break;
+		deadlines_put(d, place, d->heap[next]);
 	}
 	deadlines_put(d, place, x);
-	return place;
-}
-
-static void
-deadlines_sink(struct deadlines *d, uint32_t place, struct deadline x)
-{
-	for (;;) {
-		uint32_t child = 2 * place + 1;
-
-		if (child >= d->count)
-			break;
-		if (child + 1 < d->count &&
-		    d->heap[child + 1].at < d->heap[child].at)
-			child++;
-		if (d->heap[child].at >= x.at)
-			break;
-		deadlines_put(d, place, d->heap[child]);
-		place = child;
-	}
-	deadlines_put(d, place, x);
-}
-
-static void
-deadlines_clear(struct deadlines *d, uint32_t number)
-{
-	uint32_t place = d->where[number];
-	struct deadline last;
-
-	if (place == 0)
-		return;
-	d->where[number] = 0;
-	last = d->heap[--d->count];
-	if (--place == d->count)
-		return;
-	if (deadlines_rise(d, place, last) == place)
-		deadlines_sink(d, place, last);
 }
 
 void
@@ -92,13 +64,18 @@ deadlines_set(struct deadlines *d, uint32_t number, tstamp at)
 	struct deadline x = { .at = at, .number = number };
 	uint32_t place = d->where[number];
 
-	if (at == TSTAMP_NEVER) {
-		deadlines_clear(d, number);
-		return;
+	if (at != TSTAMP_NEVER) {
+		place = place == 0 ? d->count++ : place - 1;
+	} else {
+		if (place == 0)
+			return;
+		/* The last deadline takes the place that is free now. */
+		d->where[number] = 0;
+		x = d->heap[--d->count];
+		if (--place == d->count)
+			return;
 	}
-	place = place == 0 ? d->count++ : place - 1;
-	if (deadlines_rise(d, place, x) == place)
-		deadlines_sink(d, place, x);
+	deadlines_place(d, place, x);
 }
 
 tstamp
