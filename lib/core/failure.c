@@ -1,57 +1,6 @@
-/*
- * What the end of a process means for its app: which ends are failures, when
- * the next start waits for them, and when the app has failed.
- */
+/* Which ends of processes are failures, and how the next start waits. */
 
 #include "core/mechanism.h"
-
-static void
-failure_back_off(struct pool *p, uint32_t process)
-{
-	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-	const struct app_options *o = &a->options;
-	tstamp failed_at = a->backoff.failed_at;
-
-	app_touch(a, MARK_FAILURE);
-	backoff_failed(&a->backoff, x->started, o->restart_delay,
-	    o->restart_delay_max, &p->prng, p->now);
-	if (failed_at != p->now)
-		actions_news(p, x->app, NEWS_BACKOFF, process);
-}
-
-/* A start has failed; hopeless: nor would the next one succeed. */
-static void
-failure_start(
-    struct pool *p, uint32_t process, enum process_end how, bool hopeless)
-{
-	const struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-
-	/*
-	 * The first process of a new generation has failed as it did before,
-	 * when it was tried again: the same would happen each time.
-	 */
-	if (app_rolling(a) && x->generation > a->proven &&
-	    a->failed_starts > 0 && x->started >= a->backoff.failed_at &&
-	    a->failure.how == how && a->failure.ready == x->ready)
-		hopeless = true;
-	a->figures.spawn_failures++;
-	a->failed_starts++;
-	a->failure.how = (uint8_t)how;
-	a->failure.ready = x->ready;
-	if (hopeless && a->failed_starts < a->options.start_limit)
-		a->failed_starts = a->options.start_limit;
-	failure_back_off(p, process);
-}
-
-void
-failure_spawn(struct pool *p, uint32_t process)
-{
-	const struct app *a = &p->apps[p->processes[process].app];
-
-	failure_start(p, process, END_SPAWN, app_ready(a) == 0);
-}
 
 /* Whether an end of this kind is the fault of the program. */
 static bool
@@ -72,6 +21,7 @@ failure_is_fault(
 	case END_PICKUP_TIMEOUT:
 	case END_NONSENSE:
 	case END_FAIL:
+	case END_SPAWN:
 		return true;
 	case END_RETIRED:
 		/* RETIRE may be said in the first session. */
@@ -113,7 +63,9 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	bool young;
+	const struct app_options *o = &a->options;
+	tstamp failed_at = a->backoff.failed_at;
+	bool young = p->now - x->started < o->min_server_life, hopeless;
 
 	if (end == END_EXIT && app_has_jobs(a)) {
 		failure_end_job(p, x);
@@ -121,29 +73,32 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	}
 	if (!failure_is_fault(p, x, end))
 		return;
-	a->failure.jobs_done = 0;
-	young = p->now - x->started < a->options.min_server_life;
+	if (end != END_SPAWN)
+		a->failure.jobs_done = 0;
 	if (!x->ready || end == END_START_TIMEOUT ||
-	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
-	    (young && app_rolling(a) && app_is_tried(a, x)))
-		failure_start(p, process, end, false);
-	else if (young)
-		failure_back_off(p, process);
-}
-
-void
-failure_judge(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	/* An app that is told to leave lacks nothing. */
-	bool failed = !app_is_ending(a) &&
-	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
-
-	if (failed && !a->failed)
-		actions_news(p, app, NEWS_FAILED, ILIST_NONE);
-	else if (!failed && a->failed && app_ready(a) > 0)
-		actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
-	a->failed = failed;
-	if (failed)
-		queue_refuse_all(p, app, CAUSE_APP_FAILED);
+	    (end == END_EXIT && x->requests == 0 && o->sessions) ||
+	    (young && app_rolling(a) && app_is_tried(a, x))) {
+		/*
+		 * Another start would fail, too: the program cannot be
+		 * executed, or the first process of a new generation has
+		 * failed as it did before, when it was tried again.
+		 */
+		hopeless = (end == END_SPAWN && app_ready(a) == 0) ||
+		    (app_rolling(a) && x->generation > a->proven &&
+			a->failed_starts > 0 && x->started >= failed_at &&
+			a->failure.how == end && a->failure.ready == x->ready);
+		a->figures.spawn_failures++;
+		a->failed_starts++;
+		a->failure.how = (uint8_t)end;
+		a->failure.ready = x->ready;
+		if (hopeless && a->failed_starts < o->start_limit)
+			a->failed_starts = o->start_limit;
+	} else if (!young) {
+		return;
+	}
+	app_touch(a, MARK_FAILURE);
+	backoff_failed(&a->backoff, x->started, o->restart_delay,
+	    o->restart_delay_max, &p->prng, p->now);
+	if (failed_at != p->now)
+		actions_news(p, x->app, NEWS_BACKOFF, process);
 }

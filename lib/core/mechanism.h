@@ -4,11 +4,11 @@
 /*
  * What the files of the core have from each other, by the file that defines it.
  * They stand in order: each calls those before it, and none after it.  The
- * mechanisms (settle.c's actions to queue.c) change the tables, keep their
- * lists, sums and deadlines true, and mark each app whose part of them they
- * change (enum app_mark).  The policies (failure.c to promised.c) decide how
- * many processes there are, and which of them go.  settle.c runs what a fact
- * calls for; the facts themselves, core/pool.h, are above all.
+ * mechanisms (actions.c to queue.c) change the tables, keep their lists, sums
+ * and deadlines true, and mark each app whose part of them they change (enum
+ * app_mark).  The policies (bounds.c to sizing.c) decide how many processes
+ * there are, and which of them go.  settle.c runs what a fact calls for; the
+ * facts themselves, core/pool.h, are above all.
  */
 
 #include "core/tables.h"
@@ -97,6 +97,14 @@ bool room_exists(const struct pool *p, uint32_t app);
 uint32_t room_first(const struct pool *p, uint32_t app);
 uint32_t room_next(const struct pool *p, uint32_t process);
 
+/* --- failure.c: ends of processes that are failures --------------------- */
+
+/*
+ * The end of the process is decided, by itself or by us: if it is the fault
+ * of the program, the next start of the app waits for it.
+ */
+void failure_end(struct pool *p, uint32_t process, enum process_end end);
+
 /* --- process.c: a process, from its start to its end ------------------- */
 
 /*
@@ -132,8 +140,8 @@ void process_limit(struct pool *p, uint32_t process);
 /* A ready process is to be replaced, for this reason; 0: not any more. */
 void process_outdate(struct pool *p, uint32_t process, enum process_end why);
 
-/* Tells the process to stop; false: it was told before, or is gone. */
-bool process_stop(struct pool *p, uint32_t process, enum process_end why);
+/* Tells the process to stop, unless it was told before. */
+void process_stop(struct pool *p, uint32_t process, enum process_end why);
 
 /*
  * The process leaves dispatch and all counts, and is told to stop when it has
@@ -143,9 +151,9 @@ void process_detach(struct pool *p, uint32_t process);
 
 /*
  * Goes on to a later step of stopping, and does nothing if the process is
- * past it.  True: this is the first that tells the process to stop.
+ * past it.
  */
-bool process_escalate(struct pool *p, uint32_t process, enum process_step step,
+void process_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why);
 
 /* Frees the number of a process that is dead or never lived. */
@@ -157,15 +165,8 @@ tstamp process_deadline(const struct pool *p, uint32_t process);
 /* Sets its deadline anew, after something that moves it. */
 void process_arm(struct pool *p, uint32_t process);
 
-/* Outcomes of process_tick() that policies must know. */
-enum process_due {
-	DUE_NOTHING,
-	DUE_READY, /* as process_ready() tells by true */
-	DUE_LATE, /* it was not ready within start_timeout */
-};
-
-/* Does what is due in the life of the process. */
-enum process_due process_tick(struct pool *p, uint32_t process);
+/* Does what is due in the life of the process; true: as process_ready(). */
+bool process_tick(struct pool *p, uint32_t process);
 
 /* --- queue.c: connections that wait, for a lock or for a process --------- */
 
@@ -213,23 +214,6 @@ tstamp queue_step(struct pool *p, uint32_t app, unsigned marks, bool act);
 
 /* Whether what was prefetched is to be taken back now. */
 bool queue_recalls(const struct pool *p, uint32_t app);
-
-/* --- failure.c: what the end of a process means for its app -------------- */
-
-/*
- * The end of the process is decided, by itself or by us: if it is the fault
- * of the program, the next start of the app waits for it.
- */
-void failure_end(struct pool *p, uint32_t process, enum process_end end);
-
-/* The process could not be started, nor would the next one be. */
-void failure_spawn(struct pool *p, uint32_t process);
-
-/*
- * Marks the app failed if it is, or no longer; the waiters of a failed app
- * are refused.
- */
-void failure_judge(struct pool *p, uint32_t app);
 
 /* --- bounds.c: how many processes an app must and may have --------------- */
 

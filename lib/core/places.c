@@ -133,7 +133,7 @@ places_evict(struct pool *p, uint32_t to)
 	}
 	if (victim == ILIST_NONE)
 		return false;
-	(void)process_stop(p, victim, END_EVICTED);
+	process_stop(p, victim, END_EVICTED);
 	settle_soon(p, p->processes[victim].app);
 	return true;
 }
@@ -209,7 +209,7 @@ places_yield(struct pool *p, uint32_t process)
 	/* The apps before it could not have been given this place. */
 	ilist_remove(&p->places, p->app_links, taker);
 	ilist_push_front(&p->places, p->app_links, taker);
-	(void)process_stop(p, process, END_EVICTED);
+	process_stop(p, process, END_EVICTED);
 	return true;
 }
 
@@ -221,7 +221,7 @@ places_offer(struct pool *p, uint32_t app)
 
 		if (idle == ILIST_NONE)
 			return;
-		(void)process_stop(p, idle, END_EVICTED);
+		process_stop(p, idle, END_EVICTED);
 	}
 }
 

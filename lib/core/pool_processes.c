@@ -18,8 +18,7 @@ static void
 pool_end(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
-	if (process_escalate(p, process, step, why))
-		failure_end(p, process, why);
+	process_escalate(p, process, step, why);
 	settle_app(p, p->processes[process].app);
 }
 
@@ -73,7 +72,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 		app_touch(a, MARK_FAILURE);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
-		failure_spawn(p, process);
+		failure_end(p, process, END_SPAWN);
 	}
 	process_free(p, process);
 	settle_app(p, app);
@@ -151,10 +150,10 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	(void)process_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 	if (process_is_spent(p, process))
-		(void)process_stop(p, process, END_REQUESTS);
+		process_stop(p, process, END_REQUESTS);
 	else if (x->state == PROCESS_IDLE && sizing_is_over(p, a))
 		/* Later it is busy again, as long as connections wait. */
-		(void)process_stop(p, process, END_RESIZED);
+		process_stop(p, process, END_RESIZED);
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
@@ -196,7 +195,7 @@ pool_replace(struct pool *p, uint32_t process, tstamp now)
 
 	settle_at(p, now);
 	if (x->state == PROCESS_STARTING) {
-		(void)process_stop(p, process, END_RESTARTED);
+		process_stop(p, process, END_RESTARTED);
 	} else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) {
 		app_forgive(&p->apps[app]);
 		rollout_add(p, app, process);
@@ -274,7 +273,7 @@ pool_unheard(struct pool *p, uint32_t process, bool replaceable, tstamp now)
 
 	settle_at(p, now);
 	if (x->state == PROCESS_STARTING || !replaceable)
-		(void)process_stop(p, process, END_KEEPER);
+		process_stop(p, process, END_KEEPER);
 	else if (x->outdated == 0)
 		process_outdate(p, process, END_KEEPER);
 	settle_app(p, x->app);

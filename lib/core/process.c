@@ -40,20 +40,6 @@ static const unsigned char process_table[PROCESS_STATES][PROCESS_EVENTS] = {
 };
 /* clang-format on */
 
-/*
- * The state after the event, or PROCESS_STATES if the process caused an event
- * that cannot be in this state: it breaks the protocol.  An event that only
- * we could have caused wrongly is our bug.
- */
-static enum process_state
-process_next(enum process_state s, enum process_event e)
-{
-	unsigned next = process_table[s][e];
-
-	assert(next != HOLE);
-	return (enum process_state)next;
-}
-
 /* Traits of a state, for the sums over processes. */
 enum {
 	READY = 1 << 0,
@@ -110,30 +96,26 @@ process_is_spent(const struct pool *p, uint32_t process)
 		process_sessions(x) < x->concurrency);
 }
 
-static void
-process_set_outdated(struct pool *p, struct process *x, uint8_t why)
-{
-	p->apps[x->app].outdated +=
-	    (why != 0 ? 1u : 0u) - (x->outdated != 0 ? 1u : 0u);
-	x->outdated = why;
-}
-
 bool
 process_event(struct pool *p, uint32_t process, enum process_event e)
 {
 	struct process *x = &p->processes[process];
-	enum process_state s = process_next(x->state, e);
+	struct app *a = &p->apps[x->app];
+	uint8_t s = process_table[x->state][e];
 
-	if (s == PROCESS_STATES)
+	assert(s != HOLE);
+	if (s == FOUL)
 		return false;
 	if (s != x->state) {
 		if ((process_traits[x->state] & process_traits[s] & READY) == 0)
-			app_touch(&p->apps[x->app], MARK_COUNT);
+			app_touch(a, MARK_COUNT);
 		process_count(p, x, -1u);
-		x->state = (uint8_t)s;
+		x->state = s;
 		process_count(p, x, 1);
-		if ((process_traits[s] & READY) == 0)
-			process_set_outdated(p, x, 0);
+		if ((process_traits[s] & READY) == 0 && x->outdated != 0) {
+			a->outdated--;
+			x->outdated = 0;
+		}
 		if ((process_traits[s] & BOUND) == 0)
 			process_expire(p, process, false);
 		x->since = p->now;
@@ -142,7 +124,7 @@ process_event(struct pool *p, uint32_t process, enum process_event e)
 	process_arm(p, process);
 	/* The last session of a detached process has ended. */
 	if (s == PROCESS_STOPPING && x->step == STEP_NONE)
-		(void)process_escalate(p, process, STEP_STOP, END_DETACHED);
+		process_escalate(p, process, STEP_STOP, END_DETACHED);
 	return true;
 }
 
@@ -153,7 +135,9 @@ process_outdate(struct pool *p, uint32_t process, enum process_end why)
 
 	if ((process_traits[x->state] & READY) == 0)
 		return;
-	process_set_outdated(p, x, (uint8_t)why);
+	p->apps[x->app].outdated +=
+	    (why != 0 ? 1u : 0u) - (x->outdated != 0 ? 1u : 0u);
+	x->outdated = (uint8_t)why;
 	room_file(p, process);
 	process_arm(p, process);
 }
@@ -258,11 +242,11 @@ process_free(struct pool *p, uint32_t process)
 
 /* --- stopping ------------------------------------------------------------ */
 
-bool
+void
 process_stop(struct pool *p, uint32_t process, enum process_end why)
 {
-	return !p->processes[process].asked &&
-	    process_escalate(p, process, STEP_STOP, why);
+	if (!p->processes[process].asked)
+		process_escalate(p, process, STEP_STOP, why);
 }
 
 /* From now on no ceiling counts the process. */
@@ -285,7 +269,8 @@ process_detach(struct pool *p, uint32_t process)
 	struct process *x = &p->processes[process];
 
 	if (x->state != PROCESS_ACTIVE) {
-		if (process_stop(p, process, END_DETACHED))
+		process_stop(p, process, END_DETACHED);
+		if (x->state != PROCESS_GONE)
 			process_set_apart(p, x);
 		return;
 	}
@@ -295,7 +280,7 @@ process_detach(struct pool *p, uint32_t process)
 	(void)process_event(p, process, PROCESS_RELEASED);
 }
 
-bool
+void
 process_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
@@ -306,11 +291,11 @@ process_escalate(struct pool *p, uint32_t process, enum process_step step,
 	bool first = !x->asked;
 
 	if (x->step >= step || x->state == PROCESS_DYING)
-		return false;
+		return;
 	if (!x->launched) {
 		/* The stale ACTION_SPAWN starts no process. */
 		process_free(p, process);
-		return false;
+		return;
 	}
 	if (first) {
 		x->asked = true;
@@ -318,19 +303,18 @@ process_escalate(struct pool *p, uint32_t process, enum process_step step,
 	}
 	x->step = (uint8_t)step;
 	x->step_at = p->now;
-	if (step < STEP_STUCK) {
-		(void)process_event(p, process, PROCESS_TOLD);
-		actions_put(p, kinds[step], process, 0);
-		return first;
+	if (step == STEP_STUCK) {
+		/* SIGKILL did not end the process. */
+		process_set_apart(p, x);
+		x->stuck = true;
+		p->apps[x->app].stuck++;
+		actions_news(p, x->app, NEWS_STUCK, process);
 	}
-	/* SIGKILL did not end the process. */
-	process_set_apart(p, x);
-	x->stuck = true;
-	p->apps[x->app].stuck++;
-	app_touch(&p->apps[x->app], MARK_COUNT);
-	actions_news(p, x->app, NEWS_STUCK, process);
 	(void)process_event(p, process, PROCESS_TOLD);
-	return first;
+	if (step < STEP_STUCK)
+		actions_put(p, kinds[step], process, 0);
+	if (first)
+		failure_end(p, process, why);
 }
 
 /* --- deadlines ----------------------------------------------------------- */
@@ -357,39 +341,23 @@ process_step_due(const struct pool *p, const struct process *x)
 	}
 }
 
-/* The oldest session that is not prefetched; ILIST_NONE: there is none. */
-static uint32_t
-process_oldest_session(const struct process *x)
-{
-	return x->conns.first == x->prefetched ? ILIST_NONE : x->conns.first;
-}
-
-/* When the oldest session is known to be so old; a timeout of 0: never. */
-static tstamp
-process_session_aged(
-    const struct pool *p, const struct process *x, tspan timeout)
-{
-	uint32_t oldest = process_oldest_session(x);
-
-	if (timeout == 0 || oldest == ILIST_NONE || x->blind ||
-	    x->step >= STEP_TERM)
-		return TSTAMP_NEVER;
-	return tstamp_add(p->conns[oldest].begun, timeout);
-}
-
 /* When the oldest session is too old, or is slow, which is told once. */
 static tstamp
 process_session_due(
     const struct pool *p, const struct process *x, bool *slow_out)
 {
 	const struct app_options *o = &p->apps[x->app].options;
-	uint32_t oldest = process_oldest_session(x);
-	tstamp late = process_session_aged(p, x, o->request_timeout), slow;
+	tstamp late = TSTAMP_NEVER, slow = TSTAMP_NEVER;
+	const struct conn *c;
 
-	if (oldest == ILIST_NONE || p->conns[oldest].slow)
-		slow = TSTAMP_NEVER;
-	else
-		slow = process_session_aged(p, x, o->slow_timeout);
+	/* Sessions come before what is prefetched. */
+	if (x->conns.first == x->prefetched || x->blind || x->step >= STEP_TERM)
+		return TSTAMP_NEVER;
+	c = &p->conns[x->conns.first];
+	if (o->request_timeout != 0)
+		late = tstamp_add(c->begun, o->request_timeout);
+	if (o->slow_timeout != 0 && !c->slow)
+		slow = tstamp_add(c->begun, o->slow_timeout);
 	*slow_out = late > p->now && slow <= p->now;
 	return tstamp_min(late, slow);
 }
@@ -463,72 +431,50 @@ process_arm(struct pool *p, uint32_t process)
 	    &p->process_deadlines, process, process_deadline(p, process));
 }
 
-/* --- ticks --------------------------------------------------------------- */
-
-/* Reports or ends a session that is too old; true: the process is to end. */
-static bool
-process_tick_session(struct pool *p, uint32_t process)
-{
-	struct process *x = &p->processes[process];
-	bool slow;
-
-	if (process_session_due(p, x, &slow) > p->now)
-		return false;
-	if (!slow) {
-		(void)process_escalate(
-		    p, process, STEP_TERM, END_REQUEST_TIMEOUT);
-		return true;
-	}
-	p->conns[process_oldest_session(x)].slow = true;
-	actions_put(p, ACTION_SLOW, process, 0);
-	return false;
-}
-
-/* Does what is due while the process is ready. */
-static void
-process_tick_ready(struct pool *p, uint32_t process)
+bool
+process_tick(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-
-	if (x->cooling && x->cool_until <= p->now) {
-		x->cooling = false;
-		room_file(p, process);
-	}
-	if (process_proves(a, x) &&
-	    p->now - x->started >= a->options.min_server_life) {
-		app_served(a, x);
-		app_forgive(a);
-	}
-	if (process_old_at(a, x) <= p->now)
-		process_outdate(p, process, END_LIFETIME);
-	process_arm(p, process);
-}
-
-enum process_due
-process_tick(struct pool *p, uint32_t process)
-{
-	const struct process *x = &p->processes[process];
 	enum process_state s = x->state;
+	bool slow;
 
-	if (s == PROCESS_STARTING && x->executed != 0)
-		return process_ready(p, process) ? DUE_READY : DUE_NOTHING;
-	if (s == PROCESS_STARTING)
-		return process_escalate(
-			   p, process, STEP_TERM, END_START_TIMEOUT)
-		    ? DUE_LATE
-		    : DUE_NOTHING;
 	assert(s != PROCESS_DYING && s != PROCESS_GONE);
-	if (s != PROCESS_STOPPING && process_tick_session(p, process))
-		return DUE_NOTHING;
-	if (s == PROCESS_IDLE || s == PROCESS_ACTIVE)
-		process_tick_ready(p, process);
-	else if (process_step_due(p, x) > p->now)
-		process_arm(p, process);
-	else
-		(void)process_escalate(
+	if (s == PROCESS_STARTING && x->executed != 0)
+		return process_ready(p, process);
+	if (s == PROCESS_STARTING) {
+		process_escalate(p, process, STEP_TERM, END_START_TIMEOUT);
+		return false;
+	}
+	if (s != PROCESS_STOPPING &&
+	    process_session_due(p, x, &slow) <= p->now) {
+		if (!slow) {
+			process_escalate(
+			    p, process, STEP_TERM, END_REQUEST_TIMEOUT);
+			return false;
+		}
+		p->conns[x->conns.first].slow = true;
+		actions_put(p, ACTION_SLOW, process, 0);
+	}
+	if (s == PROCESS_IDLE || s == PROCESS_ACTIVE) {
+		if (x->cooling && x->cool_until <= p->now) {
+			x->cooling = false;
+			room_file(p, process);
+		}
+		if (process_proves(a, x) &&
+		    p->now - x->started >= a->options.min_server_life) {
+			app_served(a, x);
+			app_forgive(a);
+		}
+		if (process_old_at(a, x) <= p->now)
+			process_outdate(p, process, END_LIFETIME);
+	} else if (process_step_due(p, x) <= p->now) {
+		process_escalate(
 		    p, process, (enum process_step)(x->step + 1), x->end);
-	return DUE_NOTHING;
+		return false;
+	}
+	process_arm(p, process);
+	return false;
 }
 
 /* --- names --------------------------------------------------------------- */

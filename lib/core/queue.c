@@ -241,7 +241,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	(void)process_event(p, process, PROCESS_GIVEN);
 	actions_put(p, ACTION_HAND, conn, 0);
 	if (process_is_spent(p, process))
-		(void)process_stop(p, process, END_REQUESTS);
+		process_stop(p, process, END_REQUESTS);
 }
 
 uint32_t
@@ -291,7 +291,7 @@ queue_serve(struct pool *p, uint32_t app)
 		if (a->renewing &&
 		    p->processes[process].started < p->conns[conn].arrived) {
 			/* The connection needs a younger process. */
-			(void)process_stop(p, process, END_RESTARTED);
+			process_stop(p, process, END_RESTARTED);
 			continue;
 		}
 		queue_leave(p, conn);
@@ -303,8 +303,7 @@ queue_serve(struct pool *p, uint32_t app)
 	a->full = false;
 	/* The next connection wants a process that is younger than itself. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
-		(void)process_stop(
-		    p, room_list(p, app, 0)->first, END_RESTARTED);
+		process_stop(p, room_list(p, app, 0)->first, END_RESTARTED);
 }
 
 /* --- refusing ------------------------------------------------------------ */

@@ -30,7 +30,7 @@ rollout_set(
 static void
 rollout_retire(struct pool *p, uint32_t process)
 {
-	(void)process_stop(
+	process_stop(
 	    p, process, (enum process_end)p->processes[process].outdated);
 }
 
@@ -79,7 +79,7 @@ rollout_add(struct pool *p, uint32_t app, uint32_t process)
 		if (p->processes[n].app != app)
 			continue;
 		if (p->processes[n].state == PROCESS_STARTING)
-			(void)process_stop(p, n, END_RESTARTED);
+			process_stop(p, n, END_RESTARTED);
 		else
 			process_outdate(p, n, END_RESTARTED);
 	}

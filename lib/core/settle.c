@@ -29,7 +29,7 @@ settle_end_app(struct pool *p, uint32_t app, enum process_end why)
 	a->intake.accepting = ACCEPTING_OPEN;
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
-		(void)process_escalate(p, n, STEP_TERM, why);
+		process_escalate(p, n, STEP_TERM, why);
 		if (p->processes[n].state != PROCESS_GONE)
 			process_arm(p, n);
 	}
@@ -89,7 +89,7 @@ settle_wind_down(struct pool *p, uint32_t app)
 		app_enter(a, APP_SERVED);
 		for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 			next = room_next(p, n);
-			(void)process_escalate(p, n, STEP_STOP, why);
+			process_escalate(p, n, STEP_STOP, why);
 		}
 	}
 	if (a->phase == APP_HELD && !a->leaving.at_rest &&
@@ -123,6 +123,26 @@ settle_accepting(struct pool *p, uint32_t app)
 		return;
 	a->intake.accepting = ACCEPTING_RESUMING;
 	actions_put(p, ACTION_RESUME, app, 0);
+}
+
+/*
+ * The app has failed after so many failed starts without a ready process: its
+ * waiters are refused.  An app that is told to leave lacks nothing.
+ */
+static void
+settle_health(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	bool failed = !app_is_ending(a) &&
+	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
+
+	if (failed && !a->failed)
+		actions_news(p, app, NEWS_FAILED, ILIST_NONE);
+	else if (!failed && a->failed && app_ready(a) > 0)
+		actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
+	a->failed = failed;
+	if (failed)
+		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 }
 
 /* Sums up time in which a connection waits beside an idle process. */
@@ -163,7 +183,7 @@ settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 	    a->prefetched.count > 0 || a->options.limited)
 		at = tstamp_min(at, queue_step(p, app, marks, act));
 	if (act && MARKED(a, marks, MARK_WAITER | MARK_COUNT | MARK_FAILURE))
-		failure_judge(p, app);
+		settle_health(p, app);
 	if (MARKED(a, marks, MARK_FEWER) || a->shrinking.marked > 0 ||
 	    p->count > p->max_processes + p->surge)
 		at = tstamp_min(at, sizing_shrink(p, app, act));
@@ -339,29 +359,10 @@ pool_deadline(const struct pool *p)
 	return at;
 }
 
-/* Does what is due in the life of the process. */
-static void
-settle_process(struct pool *p, uint32_t process)
-{
-	uint32_t app = p->processes[process].app;
-
-	switch (process_tick(p, process)) {
-	case DUE_READY:
-		rollout_replace(p, app);
-		break;
-	case DUE_LATE:
-		failure_end(p, process, END_START_TIMEOUT);
-		break;
-	case DUE_NOTHING:
-		break;
-	}
-	settle_app(p, app);
-}
-
 void
 pool_tick(struct pool *p, tstamp now)
 {
-	uint32_t n;
+	uint32_t n, app;
 
 	settle_at(p, now);
 	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
@@ -369,7 +370,10 @@ pool_tick(struct pool *p, tstamp now)
 	/* The tick of a process may bring a deadline of an app. */
 	while (pool_deadline(p) <= now) {
 		if (deadlines_first(&p->process_deadlines, &n) <= now) {
-			settle_process(p, n);
+			app = p->processes[n].app;
+			if (process_tick(p, n))
+				rollout_replace(p, app);
+			settle_app(p, app);
 			continue;
 		}
 		(void)deadlines_first(&p->app_deadlines, &n);

@@ -73,7 +73,7 @@ sizing_stop(struct pool *p, uint32_t process, enum process_end why)
 
 	a->shrinking.stopped = p->now;
 	promise_stopped(&a->promise, p->now);
-	(void)process_stop(p, process, why);
+	process_stop(p, process, why);
 }
 
 /* The process that is needed least; ILIST_NONE: all are needed. */
@@ -219,7 +219,7 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 
 	if (act) {
 		while (idle->count > 0 && sizing_is_over(p, a))
-			(void)process_stop(p, idle->last, END_RESIZED);
+			process_stop(p, idle->last, END_RESIZED);
 		while (sizing_idle_due(p, app) <= p->now &&
 		    sizing_may_shrink(p, a))
 			sizing_stop(p, idle->last, END_IDLE);
