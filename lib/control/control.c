@@ -1,13 +1,11 @@
 /* The control socket, as a service of the daemon. */
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "control/control.h"
 #include "control/room.h"
-#include "sys/acceptor.h"
+#include "daemon/listeners.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -83,37 +81,20 @@ spec_of(const struct conf *conf)
  * Opens the new socket beside the open one, unless that is there, and at the
  * same path; its file may have been removed, by a cleaner of /run or /tmp.
  */
-static int
+static void
 control_prepare(struct control *c, const struct conf *conf, uint32_t spare,
     struct openings *openings)
 {
 	const struct listener *open = &c->acceptor.listener;
 	struct listener_spec spec = spec_of(conf);
-	const char *why;
-	int error;
 
 	c->spare = spare;
 	if (conf->control == NULL)
-		return EX_OK;
+		return;
 	if (open->fd != -1 && strcmp(open->path, conf->control) == 0)
 		spec.unless = &open->file;
-	if (openings_open(openings, &c->fresh, &spec, &why) == 0) {
-		(void)fdpass_refuse(c->fresh.fd);
-		return EX_OK;
-	}
-	error = errno;
-	if (error == EINPROGRESS)
-		return OPENINGS_LATER;
-	if (error == EEXIST && spec.unless != NULL)
-		return EX_OK;
-	if (error == EADDRINUSE)
-		log_errorx("control socket %s: another process "
-			   "listens there; is this daemon running "
-			   "already?",
-		    conf->control);
-	else
-		log_error("control socket %s: %s", conf->control, why);
-	return opening_status(error);
+	openings_add(
+	    openings, &c->fresh, &spec, "control socket %s", conf->control);
 }
 
 static void
@@ -129,6 +110,7 @@ control_commit(struct control *c, const struct conf *conf)
 	}
 	if (c->fresh.fd != -1) {
 		/* The fresh listener takes its place. Clients stay. */
+		(void)fdpass_refuse(c->fresh.fd);
 		acceptor_close(&c->acceptor);
 		c->acceptor.listener = c->fresh;
 		c->fresh.fd = -1;
@@ -169,6 +151,7 @@ control_turn(struct control *c, tstamp now)
 static void
 control_close(struct control *c)
 {
+	control_abort(c);
 	acceptor_close(&c->acceptor);
 	client_close_all(&c->clients);
 	if (c->dump != NULL)

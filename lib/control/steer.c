@@ -596,6 +596,7 @@ steer_resume(struct client *cl, struct group *g, char *const *words, tstamp now)
 static void
 steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
+	(void)now;
 	if (g->hold.muted) {
 		client_error(cl,
 		    "%s is %s, and not stopped: resume has it run again",
@@ -610,7 +611,7 @@ steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 		return;
 	}
 	if (g->hold.stopped)
-		hold_start(g, now);
+		hold_start(g);
 	wait_while(cl, run_goes_on);
 }
 

@@ -329,99 +329,51 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 
 /* --- opening ------------------------------------------------------------- */
 
-/* Empty lists, by app; NULL: no memory. */
-static struct app_listeners *
-apps_new_lists(const struct conf *conf)
-{
-	struct app_listeners *lists =
-	    calloc(conf->apps_len + 1, sizeof(*lists));
-
-	for (size_t i = 0; lists != NULL && i < conf->apps_len; i++)
-		TAILQ_INIT(&lists[i]);
-	return lists;
-}
-
 void
 apps_abandon(const struct conf *conf, struct app_listeners *prepared)
 {
-	for (size_t i = 0; i < conf->apps_len; i++)
+	for (size_t i = 0; prepared != NULL && i < conf->apps_len; i++)
 		listeners_close_all(&prepared[i]);
 	free(prepared);
 }
 
-/*
- * All that the app lacks. 0, or an errno: EINPROGRESS only where it is that of
- * all that failed.
- */
-static int
-apps_prepare_one(struct supervisor *s, const struct conf_app *app,
-    struct openings *openings, struct app_listeners *out, FILE *answer)
-{
-	const struct group *g = group_find(s, app->name);
-	int error = 0;
-
-	if (g != NULL && g->hold.stopped && !group_is_another(g, app))
-		return 0;
-	for (size_t k = 0; k < app->listen.len; k++) {
-		const struct conf_listen *where = &app->listen.list[k];
-
-		if (listeners_open_missing(s, app, where, openings, out) == 0)
-			continue;
-		error = errno;
-		if (error == EINPROGRESS)
-			continue;
-		logging_tell(answer, false, "%s:%d: %s: cannot listen: %s",
-		    app->listen.file, app->listen.line, where->text,
-		    strerror(error));
-		break;
-	}
-	return error;
-}
-
-struct app_listeners *
+void
 apps_prepare(struct supervisor *s, const struct conf *conf,
-    struct openings *openings, FILE *answer)
+    struct openings *openings, struct app_listeners **prepared)
 {
-	struct app_listeners *opened = apps_new_lists(conf);
-	int error = 0, found;
-
-	if (opened == NULL) {
-		logging_tell(answer, false, "no memory");
-		return NULL;
+	if (*prepared == NULL) {
+		*prepared = calloc(conf->apps_len + 1, sizeof(**prepared));
+		for (size_t i = 0; *prepared != NULL && i < conf->apps_len; i++)
+			TAILQ_INIT(&(*prepared)[i]);
+	}
+	if (*prepared == NULL) {
+		openings_fail(openings, ENOMEM, "no memory");
+		return;
 	}
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		found = apps_prepare_one(
-		    s, &conf->apps[i], openings, &opened[i], answer);
-		if (found != 0)
-			error = found;
-		if (error != 0 && error != EINPROGRESS)
-			break;
+		const struct conf_app *app = &conf->apps[i];
+		const struct group *g = group_find(s, app->name);
+
+		if (g != NULL && g->hold.stopped && !group_is_another(g, app))
+			continue;
+		for (size_t k = 0; k < app->listen.len; k++)
+			listeners_open_missing(s, app, &app->listen.list[k],
+			    openings, &(*prepared)[i]);
 	}
-	if (error == 0)
-		return opened;
-	apps_abandon(conf, opened);
-	errno = error;
-	return NULL;
 }
 
 int
 apps_open(struct supervisor *s)
 {
 	const struct conf *conf = s->config->conf;
-	struct app_listeners *opened = apps_new_lists(conf);
+	struct app_listeners *opened = NULL;
 	tstamp now = loop_now(&s->loop);
-	int status = EX_OK;
+	struct openings openings;
+	int status;
 
-	if (opened == NULL)
-		return EX_OSERR;
-	for (size_t i = 0; i < conf->apps_len; i++) {
-		const struct conf_app *app = &conf->apps[i];
-
-		for (size_t k = 0; k < app->listen.len; k++)
-			if (listeners_open(s, app, &app->listen.list[k], NULL,
-				&opened[i]) == -1)
-				status = opening_status(errno);
-	}
+	openings_init(&openings, NULL);
+	apps_prepare(s, conf, &openings, &opened);
+	status = openings_now(&openings);
 	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
 		struct group *g = apps_new(s, &conf->apps[i], now);
 
@@ -609,13 +561,17 @@ apps_open_lent(struct supervisor *s)
 		struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
 		struct group *g = s->groups[app];
 		struct app_listener *l;
+		struct openings openings;
 
 		if (g == NULL || g->closing || g->hold.stopped)
 			continue;
+		openings_init(&openings, NULL);
 		for (size_t k = 0; k < g->conf->listen.len; k++)
 			if (g->conf->listen.list[k].kind == CONF_LISTEN_FD)
-				(void)listeners_open_missing(s, g->conf,
-				    &g->conf->listen.list[k], NULL, &opened);
+				listeners_open_missing(s, g->conf,
+				    &g->conf->listen.list[k], &openings,
+				    &opened);
+		(void)openings_now(&openings);
 		/* Whatever outlives its app has them still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;

@@ -31,12 +31,10 @@ int poolcounter_init(struct supervisor *s);
 
 /*
  * A change to what conf says, in two steps; the first configuration is one,
- * too. prepare() opens new listeners, and nothing that anybody could notice
- * changes; openings: NULL, or for its Unix sockets. Returns 0; or an exit
- * status, logged, or OPENINGS_LATER, and then nothing has changed. After
- * success commit() or abort() follows.
+ * too. prepare() notes new listeners. After openings_end(), commit() or abort()
+ * follows.
  */
-int poolcounter_prepare(
+void poolcounter_prepare(
     struct supervisor *s, const struct conf *conf, struct openings *openings);
 void poolcounter_commit(
     struct supervisor *s, const struct conf *conf, tstamp now);

@@ -194,13 +194,12 @@ group_has_channels(const struct conf_app *conf)
 int apps_open(struct supervisor *s);
 
 /*
- * At a reload: opens the listeners that only the new configuration has. Gives
- * them by app of conf, for apps_change() or apps_abandon(). NULL and errno:
- * that failed, and is logged and written to answer (NULL: nowhere) as
- * logging_tell() does, unless it is EINPROGRESS of openings_open() alone.
+ * At a reload: notes the listeners that only the new configuration has, by app,
+ * and at another call those that it lacks by then. *prepared is NULL at first,
+ * and goes to apps_change() or apps_abandon(), which takes NULL, too.
  */
-struct app_listeners *apps_prepare(struct supervisor *s,
-    const struct conf *conf, struct openings *openings, FILE *answer);
+void apps_prepare(struct supervisor *s, const struct conf *conf,
+    struct openings *openings, struct app_listeners **prepared);
 void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
 
 /*
@@ -255,7 +254,7 @@ void hold_stop(struct group *g, tstamp now);
  * a lane; afterwards it runs, or is still stopped, for start_error, which is
  * logged, or because of a hold_stop() or a reload meanwhile.
  */
-void hold_start(struct group *g, tstamp now);
+void hold_start(struct group *g);
 
 /* The group goes. */
 void hold_forget(struct group *g);

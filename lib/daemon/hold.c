@@ -7,7 +7,6 @@
 #include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/acceptor.h"
 
 /* --- drained -------------------------------------------------------------- */
 
@@ -33,16 +32,11 @@ hold_resume(struct group *g, tstamp now)
 /* --- stopped and started ---------------------------------------------------
  */
 
-/* How often listeners are opened that others remove at the same time. */
-#define HOLD_ATTEMPTS 3
-
 struct hold_start {
-	struct lane_job job;
-	struct group *group; /* NULL: it has gone */
-	struct supervisor *sup;
-	struct config *config; /* a reference: openings has its strings */
 	struct openings openings;
-	unsigned attempts;
+	struct app_listeners opened;
+	struct group *group; /* NULL: it has gone */
+	struct config *config; /* a reference: the app of that is started */
 	bool wanted; /* nobody has stopped the app since */
 };
 
@@ -62,69 +56,31 @@ hold_stop(struct group *g, tstamp now)
 }
 
 static void
-hold_start_end(struct hold_start *h, int error)
+hold_opened(struct lane_job *job, tstamp now)
 {
-	if (h->group != NULL) {
-		h->group->hold.starting = NULL;
-		h->group->hold.error = error;
+	struct hold_start *h = LOOP_OWNER(job, struct hold_start, openings.job);
+	struct group *g = h->group;
+	bool open = openings_end(&h->openings);
+	/* A reload may have brought other addresses. */
+	bool wanted =
+	    h->wanted && g != NULL && !g->closing && g->config == h->config;
+
+	if (g != NULL) {
+		g->hold.starting = NULL;
+		g->hold.error = wanted ? h->openings.error : 0;
 	}
-	openings_fini(&h->openings, &h->sup->looker);
+	if (wanted && open) {
+		g->hold.stopped = false;
+		accepting_begin_all(&h->opened, g);
+		hold_resume(g, now);
+	}
+	listeners_close_all(&h->opened);
 	config_unref(h->config);
 	free(h);
 }
 
-/*
- * Opens all listeners of the app, and has it run. What a lane has to open first
- * is left to that, and then it is tried again.
- */
-static void
-hold_start_try(struct hold_start *h, tstamp now)
-{
-	struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
-	struct group *g = h->group;
-	int error = 0;
-
-	/* A reload may have brought other addresses. */
-	if (g == NULL || g->closing || g->config != h->config || !h->wanted) {
-		hold_start_end(h, 0);
-		return;
-	}
-	for (size_t i = 0; i < g->conf->listen.len; i++) {
-		if (listeners_open(h->sup, g->conf, &g->conf->listen.list[i],
-			&h->openings, &opened) == 0)
-			continue;
-		error = errno;
-		if (error != EINPROGRESS)
-			break;
-	}
-	if (error != 0)
-		listeners_close_all(&opened);
-	if (error == EINPROGRESS && h->attempts++ < HOLD_ATTEMPTS) {
-		lane_submit(&h->sup->looker, &h->job);
-		return;
-	}
-	if (error == 0) {
-		g->hold.stopped = false;
-		accepting_begin_all(&opened, g);
-		hold_resume(g, now);
-	}
-	hold_start_end(h, error);
-}
-
-static void
-hold_open_work(struct lane_job *job)
-{
-	openings_work(&LOOP_OWNER(job, struct hold_start, job)->openings);
-}
-
-static void
-hold_open_done(struct lane_job *job, tstamp now)
-{
-	hold_start_try(LOOP_OWNER(job, struct hold_start, job), now);
-}
-
 void
-hold_start(struct group *g, tstamp now)
+hold_start(struct group *g)
 {
 	struct hold_start *h;
 
@@ -137,15 +93,16 @@ hold_start(struct group *g, tstamp now)
 		g->hold.error = ENOMEM;
 		return;
 	}
-	h->job.work = hold_open_work;
-	h->job.done = hold_open_done;
+	openings_init(&h->openings, NULL);
+	TAILQ_INIT(&h->opened);
 	h->group = g;
-	h->sup = g->sup;
 	h->config = config_ref(g->config);
 	h->wanted = true;
-	openings_init(&h->openings);
 	g->hold.starting = h;
-	hold_start_try(h, now);
+	for (size_t i = 0; i < g->conf->listen.len; i++)
+		listeners_open(g->sup, g->conf, &g->conf->listen.list[i],
+		    &h->openings, &h->opened);
+	openings_submit(&h->openings, &g->sup->looker, hold_opened);
 }
 
 void

@@ -1,6 +1,7 @@
 /* The listening sockets of apps, and connections from there into the pool. */
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +12,6 @@
 #include "sys/address.h"
 #include "sys/loop.h"
 #include "sys/manager.h"
-
-/* Sockets of one name that the service manager may give. */
-#define INHERITED_MAX 64
 
 /* Until a listener that could not be bound anew is tried again. */
 #define REBIND_PAUSE TSPAN_SECONDS(1)
@@ -34,26 +32,140 @@
 #define LEAVE_CHECK TSPAN_MSECONDS(10)
 #define LEAVE_MAX TSPAN_SECONDS(2)
 
-/* A socket that is bound in the lane: the folder of its file may be locked. */
-struct listeners_opening {
-	struct lane_job job;
-	struct app_listener *of; /* NULL: closed meanwhile */
-	struct supervisor *sup;
-	struct conf_listen where; /* a copy, of which spec has the strings */
-	struct listener_spec spec;
+/* --- what a change opens -------------------------------------------------- */
+
+struct opening {
+	STAILQ_ENTRY(opening) next;
+	struct listener *into;
 	struct listener listener;
+	struct listener_spec spec;
+	struct listener_file unless; /* of spec */
+	char what[256];
 	const char *why;
-	int error; /* errno; 0: it is open */
+	int error; /* of opening it; 0: none */
 };
 
-/* --- opening and closing ------------------------------------------------ */
+void
+openings_init(struct openings *all, FILE *answer)
+{
+	STAILQ_INIT(&all->list);
+	all->answer = answer;
+	all->error = 0;
+}
+
+void
+openings_fail(struct openings *all, int error, const char *fmt, ...)
+{
+	char why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	logging_tell(all->answer, false, "%s", why);
+	all->error = error;
+}
+
+void
+openings_add(struct openings *all, struct listener *l,
+    const struct listener_spec *spec, const char *fmt, ...)
+{
+	struct opening *o = calloc(1, sizeof(*o));
+	va_list ap;
+
+	if (o == NULL) {
+		openings_fail(all, ENOMEM, "%s: no memory", spec->name);
+		return;
+	}
+	va_start(ap, fmt);
+	(void)vsnprintf(o->what, sizeof(o->what), fmt, ap);
+	va_end(ap);
+	o->into = l;
+	o->listener.fd = -1;
+	o->spec = *spec;
+	if (spec->unless != NULL) {
+		o->unless = *spec->unless;
+		o->spec.unless = &o->unless;
+	}
+	STAILQ_INSERT_TAIL(&all->list, o, next);
+}
 
 static void
-listeners_free(struct app_listener *l)
+openings_work(struct lane_job *job)
 {
-	conf_listen_fini(&l->where);
-	free(l);
+	struct openings *all = LOOP_OWNER(job, struct openings, job);
+	struct opening *o;
+
+	STAILQ_FOREACH(o, &all->list, next)
+		if (listener_open(&o->listener, &o->spec, &o->why) == -1)
+			o->error = errno;
 }
+
+void
+openings_submit(struct openings *all, struct lane *lane,
+    void (*done)(struct lane_job *, tstamp now))
+{
+	all->job = (struct lane_job){ .work = openings_work, .done = done };
+	all->lane = lane;
+	lane_submit(lane, &all->job);
+}
+
+void
+openings_forget(struct openings *all)
+{
+	struct opening *o;
+
+	STAILQ_FOREACH(o, &all->list, next)
+		o->into = NULL;
+}
+
+bool
+openings_end(struct openings *all)
+{
+	struct opening *o;
+	char text[128];
+
+	while ((o = STAILQ_FIRST(&all->list)) != NULL) {
+		STAILQ_REMOVE_HEAD(&all->list, next);
+		if (o->into != NULL)
+			*o->into = o->listener;
+		else
+			acceptor_discard(all->lane, &o->listener);
+		errno = o->error;
+		if (errno != 0 && (errno != EEXIST || o->spec.unless == NULL))
+			openings_fail(all, o->error, "%s: %s: %s", o->what,
+			    o->why,
+			    listener_explain(&o->spec, text, sizeof(text)));
+		free(o);
+	}
+	return all->error == 0;
+}
+
+int
+openings_now(struct openings *all)
+{
+	openings_work(&all->job);
+	return openings_end(all) ? EX_OK : opening_status(all->error);
+}
+
+size_t
+openings_inherited(struct openings *all, const struct conf_listen *where,
+    const char *of, int fds[INHERITED_MAX])
+{
+	size_t n = 1;
+
+	fds[0] = -1;
+	if (where->kind == CONF_LISTEN_FD)
+		n = activation_find(where->fd_name, INHERITED_MAX, fds);
+	if (n == 0)
+		openings_fail(all, ENOENT,
+		    "%s: %s: the service manager gave no socket of that name "
+		    "(LISTEN_FDNAMES)",
+		    of, where->text);
+	return n;
+}
+
+/* --- opening and closing -------------------------------------------------- */
 
 static void
 listeners_spec(const struct conf_listen *where, const struct conf_app *conf,
@@ -67,116 +179,47 @@ listeners_spec(const struct conf_listen *where, const struct conf_app *conf,
 	out->mode = conf->listen.mode;
 }
 
-/* Finds the address it listens at, as people and status want it. */
-static void
-listeners_find_address(struct app_listener *l)
-{
-	struct sockaddr_storage addr;
-	socklen_t len = listener_address(&l->acceptor.listener, &addr);
-
-	if (l->where.kind == CONF_LISTEN_TCP && len > 0) {
-		(void)address_format((struct sockaddr *)&addr, len, l->address,
-		    sizeof(l->address));
-		/* A port that the kernel chose stays when it is bound anew. */
-		memcpy(&l->where.addr, &addr, len);
-	} else
-		(void)snprintf(
-		    l->address, sizeof(l->address), "%s", l->where.text);
-}
-
-/* A listener of that app, not open yet; NULL: no memory. */
+/* Appends a listener, not open yet; NULL: no memory, which is told. */
 static struct app_listener *
-listeners_new(struct supervisor *s, const struct conf_listen *where)
+listeners_new(struct supervisor *s, const struct conf_listen *where,
+    struct openings *openings, struct app_listeners *out)
 {
 	struct app_listener *l = calloc(1, sizeof(*l));
 
-	if (l == NULL)
+	if (l == NULL || !conf_listen_copy(&l->where, where)) {
+		free(l);
+		openings_fail(openings, ENOMEM, "%s: no memory", where->text);
 		return NULL;
+	}
 	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
 	timer_init(&l->leave_timer, NULL);
-	if (conf_listen_copy(&l->where, where))
-		return l;
-	listeners_free(l);
-	return NULL;
+	TAILQ_INSERT_TAIL(out, l, next);
+	return l;
 }
 
-static struct app_listener *
-listeners_open_one(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, int inherited, struct openings *openings)
-{
-	struct app_listener *l = listeners_new(s, where);
-	struct listener_spec spec;
-	const char *why = "cannot listen";
-	char text[128];
-
-	if (l == NULL)
-		return NULL;
-	listeners_spec(where, conf, inherited, &spec);
-	if (openings_open(openings, &l->acceptor.listener, &spec, &why) == 0) {
-		listeners_find_address(l);
-		return l;
-	}
-	if (errno != EINPROGRESS)
-		log_errorx("%s:%d: %s: %s: %s: %s", conf->listen.file,
-		    conf->listen.line, conf->name, where->text, why,
-		    listener_explain(&spec, text, sizeof(text)));
-	listeners_free(l);
-	return NULL;
-}
-
-int
+void
 listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
-	struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
-	int fds[INHERITED_MAX] = { -1 }, error;
+	struct listener_spec spec;
 	struct app_listener *l;
-	size_t n = 1;
+	int fds[INHERITED_MAX];
+	size_t n;
 
 	/* The host has no address: the app is broken. */
 	if (where->kind != CONF_LISTEN_FD && where->addr_len == 0)
-		return 0;
-	/* The sockets of that name from the service manager, or one anew. */
-	if (where->kind == CONF_LISTEN_FD)
-		n = activation_find(where->fd_name, INHERITED_MAX, fds);
-	if (n == 0) {
-		log_errorx("%s: %s: the service manager gave no socket of "
-			   "that name (LISTEN_FDNAMES)",
-		    conf->name, where->text);
-		errno = ENOENT;
-		return -1;
-	}
+		return;
+	n = openings_inherited(openings, where, conf->name, fds);
 	for (size_t i = 0; i < n; i++) {
-		l = listeners_open_one(s, conf, where, fds[i], openings);
-		if (l == NULL) {
-			error = errno;
-			listeners_close_all(&opened);
-			errno = error;
-			return -1;
-		}
-		TAILQ_INSERT_TAIL(&opened, l, next);
+		l = listeners_new(s, where, openings, out);
+		if (l == NULL)
+			return;
+		listeners_spec(&l->where, conf, fds[i], &spec);
+		openings_add(openings, &l->acceptor.listener, &spec,
+		    "%s:%d: %s: %s", conf->listen.file, conf->listen.line,
+		    conf->name, where->text);
 	}
-	TAILQ_CONCAT(out, &opened, next);
-	return 0;
-}
-
-/*
- * Appends one listener to be opened when processes of another app, which have
- * a socket there, leave that. Returns 0, or -1 without memory.
- */
-static int
-listeners_await(struct supervisor *s, const struct conf_listen *where,
-    struct app_listeners *out)
-{
-	struct app_listener *l = listeners_new(s, where);
-
-	if (l == NULL)
-		return -1;
-	l->awaits = true;
-	listeners_find_address(l);
-	TAILQ_INSERT_TAIL(out, l, next);
-	return 0;
 }
 
 /* Takes it out of use and off its group: as listeners_open() gave it. */
@@ -200,9 +243,11 @@ listeners_close(struct app_listener *l)
 {
 	listeners_detach(l);
 	acceptor_close(&l->acceptor);
-	if (l->opening != NULL)
-		l->opening->of = NULL;
-	listeners_free(l);
+	/* The lane has it: rebinding_done() frees it. */
+	if (l->rebinds)
+		return;
+	conf_listen_fini(&l->where);
+	free(l);
 }
 
 void
@@ -277,29 +322,30 @@ listeners_serves(const struct app_listener *l)
 /* --- binding anew ------------------------------------------------------- */
 
 static void
-opening_work(struct lane_job *job)
+rebinding_work(struct lane_job *job)
 {
-	struct listeners_opening *o =
-	    LOOP_OWNER(job, struct listeners_opening, job);
+	struct app_listener *l =
+	    LOOP_OWNER(job, struct app_listener, rebinding);
 
-	if (listener_open(&o->listener, &o->spec, &o->why) == -1)
-		o->error = errno;
+	l->error = 0;
+	if (listener_open(&l->fresh, &l->spec, &l->why) == -1)
+		l->error = errno;
 }
 
 /* Tries again later: soon, and then less often, while others have the address.
  */
 static void
-opening_failed(struct app_listener *l, int error, const char *why, tstamp now)
+rebinding_failed(struct app_listener *l, tstamp now)
 {
 	const char *app = l->group->conf->name;
-	bool held = l->awaits && error == EADDRINUSE;
+	bool held = l->awaits && l->error == EADDRINUSE;
 	tspan pause = REBIND_PAUSE;
 
 	if (held && l->pause < REBIND_PAUSE)
 		pause = l->pause == 0 ? AWAIT_PAUSE : 2 * l->pause;
 	if (!held) {
-		errno = error;
-		log_warn("%s: %s: %s", app, l->address, why);
+		errno = l->error;
+		log_warn("%s: %s: %s", app, l->address, l->why);
 	} else if (pause >= REBIND_PAUSE && l->pause < REBIND_PAUSE) {
 		log_warnx("%s: processes of the app that had %s have it still: "
 			  "it is opened when they end",
@@ -310,29 +356,29 @@ opening_failed(struct app_listener *l, int error, const char *why, tstamp now)
 }
 
 static void
-opening_done(struct lane_job *job, tstamp now)
+rebinding_done(struct lane_job *job, tstamp now)
 {
-	struct listeners_opening *o =
-	    LOOP_OWNER(job, struct listeners_opening, job);
-	struct app_listener *l = o->of;
+	struct app_listener *l =
+	    LOOP_OWNER(job, struct app_listener, rebinding);
+	struct group *g = l->group;
 
-	if (l != NULL)
-		l->opening = NULL;
-	if (l == NULL && o->error == 0) {
-		acceptor_discard(&o->sup->looker, &o->listener);
-	} else if (l != NULL && o->error != 0) {
-		opening_failed(l, o->error, o->why, now);
-	} else if (l != NULL) {
-		l->acceptor.listener = o->listener;
+	l->rebinds = false;
+	if (g == NULL) {
+		/* Closed meanwhile. */
+		if (l->error == 0)
+			acceptor_discard(l->acceptor.lane, &l->fresh);
+		listeners_close(l);
+	} else if (l->error != 0) {
+		rebinding_failed(l, now);
+	} else {
+		l->acceptor.listener = l->fresh;
 		l->awaits = false;
 		listeners_share(l);
 		acceptor_start(&l->acceptor);
 		/* The processes have the former socket. */
-		if (group_accepts_itself(l->group) && !l->group->closing)
-			pool_app_restart(&o->sup->pool, l->group->app, now);
+		if (group_accepts_itself(g) && !g->closing)
+			pool_app_restart(&g->sup->pool, g->app, now);
 	}
-	conf_listen_fini(&o->where);
-	free(o);
 }
 
 /*
@@ -343,13 +389,12 @@ void
 listeners_rebind(struct app_listener *l, tstamp now)
 {
 	struct group *g = l->group;
-	struct listeners_opening *o;
 
 	if (l->acceptor.listener.fd != -1)
 		log_warnx("%s: %s was shut down by somebody: binding it anew",
 		    g->conf->name, l->address);
 	acceptor_close(&l->acceptor);
-	if (l->opening != NULL)
+	if (l->rebinds)
 		return;
 	if (!l->awaits && l->rebound != 0 && now - l->rebound < REBIND_PAUSE) {
 		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
@@ -362,33 +407,38 @@ listeners_rebind(struct app_listener *l, tstamp now)
 		    g->conf->name, l->address);
 		return;
 	}
-	o = calloc(1, sizeof(*o));
-	if (o == NULL || !conf_listen_copy(&o->where, &l->where)) {
-		free(o);
-		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
-		return;
-	}
-	listeners_spec(&o->where, g->conf, -1, &o->spec);
-	o->sup = g->sup;
-	o->of = l;
-	o->job.work = opening_work;
-	o->job.done = opening_done;
-	l->opening = o;
-	lane_submit(&o->sup->looker, &o->job);
+	listeners_spec(&l->where, g->conf, -1, &l->spec);
+	l->rebinding =
+	    (struct lane_job){ .work = rebinding_work, .done = rebinding_done };
+	l->rebinds = true;
+	lane_submit(&g->sup->looker, &l->rebinding);
+}
+
+/*
+ * Goes through the listeners of all apps; NULL: from the first one, and behind
+ * the last.
+ */
+static struct app_listener *
+listeners_next(const struct supervisor *s, struct app_listener *l)
+{
+	uint32_t app = l == NULL ? 0 : l->group->app + 1;
+
+	if (l != NULL)
+		l = TAILQ_NEXT(l, next);
+	for (; l == NULL && app < s->pool.napps; app++)
+		if (s->groups[app] != NULL)
+			l = TAILQ_FIRST(&s->groups[app]->listeners);
+	return l;
 }
 
 void
 listeners_open_awaited(struct supervisor *s, tstamp now)
 {
-	struct app_listener *l;
+	struct app_listener *l = NULL;
 
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		if (s->groups[app] == NULL)
-			continue;
-		TAILQ_FOREACH(l, &s->groups[app]->listeners, next)
-			if (l->awaits && l->acceptor.listener.fd == -1)
-				listeners_rebind(l, now);
-	}
+	while ((l = listeners_next(s, l)) != NULL)
+		if (l->awaits && l->acceptor.listener.fd == -1)
+			listeners_rebind(l, now);
 }
 
 static struct app_listener *
@@ -452,6 +502,18 @@ accepting_begin(struct app_listener *l, struct group *g)
 		.reopen = listeners_reopen,
 	};
 
+	struct sockaddr_storage addr;
+	socklen_t len = listener_address(&l->acceptor.listener, &addr);
+
+	if (l->where.kind == CONF_LISTEN_TCP && len > 0) {
+		(void)address_format((struct sockaddr *)&addr, len, l->address,
+		    sizeof(l->address));
+		/* A port that the kernel chose stays when it is bound anew. */
+		memcpy(&l->where.addr, &addr, len);
+	} else if (l->address[0] == '\0') {
+		(void)snprintf(
+		    l->address, sizeof(l->address), "%s", l->where.text);
+	}
 	l->acceptor.ops = &ops;
 	l->group = g;
 	l->acceptor.paused = g->paused;
@@ -520,50 +582,10 @@ listeners_report_drained(struct group *g, tstamp now)
 	pool_app_drained(&g->sup->pool, g->app, now);
 }
 
-/*
- * Closes the listener for newcomers; false: it cannot be kept until it is
- * empty. An app that accepts itself keeps it in any case: its processes accept
- * newcomers, too.
- */
-static bool
-listeners_shut(struct app_listener *l)
-{
-	struct listener *open = &l->acceptor.listener;
-
-	if (open->inherited || open->fd == -1)
-		return false;
-	if (!group_accepts_itself(l->group))
-		return listener_shut(open) == 0;
-	if (acceptor_hide(&l->acceptor) == -1)
-		log_debug("%s: its listener stays open until it is empty: %s",
-		    l->address, strerror(errno));
-	return true;
-}
-
 static void
 listeners_set_leave(struct app_listener *l, tstamp at)
 {
 	timer_set(&l->group->sup->loop.timers, &l->leave_timer, at);
-}
-
-/* Accepts what is in the backlog of a listener that leaves. */
-static bool
-listeners_is_emptied(struct app_listener *l, tstamp now)
-{
-	struct group *g = l->group;
-	enum acceptor_got got = ACCEPTOR_ONE;
-
-	for (unsigned left = TURN_MAX;
-	     left > 0 && got == ACCEPTOR_ONE && !group_accepts_itself(g);
-	     left--)
-		got = acceptor_take(&l->acceptor, now);
-	if (!group_accepts_itself(g))
-		return got == ACCEPTOR_EMPTY;
-	/* Or the processes do, unless they do not live or listen elsewhere. */
-	backlog_look(g, now);
-	return now >= l->serve_until || backlog_wrong_port(g)[0] != '\0' ||
-	    g->sup->pool.apps[g->app].failed ||
-	    listener_is_empty(&l->acceptor.listener);
 }
 
 /* Empties the backlog; closes the listener when nothing more can come. */
@@ -572,18 +594,29 @@ listeners_leave_on(struct timer *t, tstamp now)
 {
 	struct app_listener *l =
 	    TIMER_OWNER(t, struct app_listener, leave_timer);
+	const struct listener *open = &l->acceptor.listener;
 	struct group *g = l->group;
-	long half;
+	enum acceptor_got got = ACCEPTOR_ONE;
 
 	turn_for(g->app);
 	listeners_set_leave(l, now + LEAVE_CHECK);
 	if (l->acceptor.hiding != NULL && now < l->serve_until)
 		return;
-	if (!listeners_is_emptied(l, now))
-		return;
-	if (l->last_look ||
-	    (l->acceptor.listener.kind == LISTENER_UNIX &&
-		!l->acceptor.listener.shared)) {
+	if (group_accepts_itself(g)) {
+		backlog_look(g, now);
+		/* The processes may not live, or listen elsewhere. */
+		if (now < l->serve_until && backlog_wrong_port(g)[0] == '\0' &&
+		    !g->sup->pool.apps[g->app].failed &&
+		    !listener_is_empty(open))
+			return;
+	} else {
+		for (unsigned left = TURN_MAX; left > 0 && got == ACCEPTOR_ONE;
+		     left--)
+			got = acceptor_take(&l->acceptor, now);
+		if (got != ACCEPTOR_EMPTY)
+			return;
+	}
+	if (l->last_look || (open->kind == LISTENER_UNIX && !open->shared)) {
 		listeners_close(l);
 		listeners_report_drained(g, now);
 		return;
@@ -592,9 +625,8 @@ listeners_leave_on(struct timer *t, tstamp now)
 	 * A handshake may have ended since, and its connection be there; or a
 	 * client have found the file of a Unix socket just before it went.
 	 */
-	half = listener_half_open(&l->acceptor.listener);
-	l->last_look = half == 0 || now >= l->leave_until;
-	if (l->last_look && l->acceptor.listener.kind == LISTENER_TCP)
+	l->last_look = listener_half_open(open) == 0 || now >= l->leave_until;
+	if (l->last_look && open->kind == LISTENER_TCP)
 		listeners_set_leave(l, now);
 }
 
@@ -605,12 +637,19 @@ listeners_leave_on(struct timer *t, tstamp now)
 static void
 accepting_leave(struct app_listener *l, tstamp now)
 {
+	struct listener *open = &l->acceptor.listener;
 	struct group *g = l->group;
+	/* The next user of an inherited socket has its backlog. */
+	bool stays = !open->inherited && open->fd != -1;
 
 	if (l->leaving)
 		return;
-	if (!listeners_shut(l)) {
-		/* The next user of an inherited socket has its backlog. */
+	/* Processes that accept themselves take newcomers in the meantime. */
+	if (stays && group_accepts_itself(g))
+		acceptor_hide(&l->acceptor);
+	else if (stays)
+		stays = listener_shut(open) == 0;
+	if (!stays) {
 		listeners_close(l);
 		listeners_report_drained(g, now);
 		return;
@@ -684,18 +723,14 @@ listeners_is_at(const struct app_listener *l, const char *text)
 static struct app_listener *
 listeners_find(const struct supervisor *s, const char *text)
 {
-	struct app_listener *l, *leaving = NULL;
+	struct app_listener *l = NULL, *leaving = NULL;
 
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		if (s->groups[app] == NULL)
+	while ((l = listeners_next(s, l)) != NULL) {
+		if (!listeners_is_at(l, text))
 			continue;
-		TAILQ_FOREACH(l, &s->groups[app]->listeners, next) {
-			if (!listeners_is_at(l, text))
-				continue;
-			if (!l->leaving)
-				return l;
-			leaving = l;
-		}
+		if (!l->leaving)
+			return l;
+		leaving = l;
 	}
 	return leaving;
 }
@@ -746,21 +781,27 @@ listeners_keeps(const struct app_listener *l, const struct group *to)
 		group_is_another(l->group, app));
 }
 
-int
+void
 listeners_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
 	const struct app_listener *l = listeners_find(s, where->text);
+	struct app_listener *new;
 
-	if (l == NULL && listeners_is_lent(s, where))
-		return 0;
-	if (l == NULL)
-		return listeners_open(s, app, where, openings, out);
-	if (!listeners_is_shared(l) || l->acceptor.listener.inherited ||
-	    group_remains(l->group, app) || app->handoff == CONF_HANDOFF_LISTEN)
-		return 0;
-	return listeners_await(s, where, out);
+	TAILQ_FOREACH(new, out, next)
+		if (strcmp(new->where.text, where->text) == 0)
+			return;
+	if (l == NULL && !listeners_is_lent(s, where)) {
+		listeners_open(s, app, where, openings, out);
+	} else if (l != NULL && listeners_is_shared(l) &&
+	    !l->acceptor.listener.inherited && !group_remains(l->group, app) &&
+	    app->handoff != CONF_HANDOFF_LISTEN) {
+		/* Opened when processes of another app leave the address. */
+		new = listeners_new(s, where, openings, out);
+		if (new != NULL)
+			new->awaits = true;
+	}
 }
 
 /*
@@ -771,7 +812,6 @@ listeners_open_missing(struct supervisor *s, const struct conf_app *app,
 static void
 listeners_claim_at(struct group *g, const char *text, bool update)
 {
-	struct supervisor *s = g->sup;
 	struct app_listener *l, *next;
 	bool has = false;
 
@@ -784,25 +824,21 @@ listeners_claim_at(struct group *g, const char *text, bool update)
 			listeners_update(l);
 		has = true;
 	}
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		struct group *from = s->groups[app];
-
-		if (from == NULL || from == g)
+	for (l = listeners_next(g->sup, NULL); l != NULL; l = next) {
+		next = listeners_next(g->sup, l);
+		if (l->group == g || !listeners_is_at(l, text) ||
+		    listeners_keeps(l, g))
 			continue;
-		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
-			if (!listeners_is_at(l, text) || listeners_keeps(l, g))
-				continue;
-			/* What it awaited to leave has come back to its app. */
-			if (has && l->awaits) {
-				listeners_close(l);
-				continue;
-			}
-			if (l->leaving)
-				accepting_return(l);
-			listeners_detach(l);
-			accepting_begin(l, g);
-			listeners_update(l);
+		/* What it awaited to leave has come back to its app. */
+		if (has && l->awaits) {
+			listeners_close(l);
+			continue;
 		}
+		if (l->leaving)
+			accepting_return(l);
+		listeners_detach(l);
+		accepting_begin(l, g);
+		listeners_update(l);
 	}
 }
 

@@ -3,6 +3,10 @@
 
 /* The listening sockets of apps, and the connections that come by them. */
 
+#include <sys/queue.h>
+
+#include <stdio.h>
+
 #include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/acceptor.h"
@@ -16,7 +20,12 @@ struct app_listener {
 	struct conf_listen where; /* strings owned; see conf.h */
 	char address[160]; /* where it really listens, for people */
 	tstamp rebound; /* bound anew then; 0: never */
-	struct listeners_opening *opening; /* under way; NULL: none */
+	bool rebinds; /* the lane has the next five; see listeners_close() */
+	struct lane_job rebinding;
+	struct listener_spec spec;
+	struct listener fresh;
+	const char *why;
+	int error; /* errno; 0: fresh is open */
 	bool awaits; /* not open: processes of another app have its address */
 	tspan pause; /* before the latest attempt to open it then */
 	bool leaving; /* shut; what is in its backlog is still served */
@@ -27,18 +36,67 @@ struct app_listener {
 };
 
 /*
- * Opens listeners at this address of an app (several where the service
- * manager gave several sockets of one name) and appends them to out: bound
- * and listening, but not in use. None where the app is broken because its
- * host has no address. 0; or -1 and errno, logged, and then out is as it was.
- * EINPROGRESS is that of openings_open(), and not logged.
+ * What a change needs opened: noted first, while nobody could notice, and then
+ * opened by a lane, for any user who can read the folder of a socket can make a
+ * call wait that makes a file there.
  */
-int listeners_open(struct supervisor *s, const struct conf_app *conf,
+struct openings {
+	struct lane_job job;
+	struct lane *lane;
+	STAILQ_HEAD(, opening) list;
+	FILE *answer; /* is told of failures, too; NULL: nobody */
+	int error; /* errno of the latest failure; 0: none */
+};
+
+void openings_init(struct openings *all, FILE *answer);
+
+/*
+ * Notes a listener, which stays closed until openings_end(). So long the
+ * strings of spec stay, too. The text stands before the reason of a failure.
+ */
+void openings_add(struct openings *all, struct listener *l,
+    const struct listener_spec *spec, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/*
+ * Gives the sockets of the address: those that the service manager gave under
+ * its name, or -1 for one that is not open yet. 0: it gave none, a failure.
+ */
+#define INHERITED_MAX 64
+size_t openings_inherited(struct openings *all, const struct conf_listen *where,
+    const char *of, int fds[INHERITED_MAX]);
+
+/* The change fails for this reason, which is logged and written to answer. */
+void openings_fail(struct openings *all, int error, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Opens what was noted, in the lane. */
+void openings_submit(struct openings *all, struct lane *lane,
+    void (*done)(struct lane_job *, tstamp now));
+
+/*
+ * Gives the listeners what was opened for them, if any was, and forgets what
+ * was noted. False: something failed.
+ */
+bool openings_end(struct openings *all);
+
+/* Those for which something is opened go: it is closed then. */
+void openings_forget(struct openings *all);
+
+/* Opens here and now what was noted. An exit status of sysexits.h. */
+int openings_now(struct openings *all);
+
+/*
+ * Notes listeners at this address of an app (several where the service manager
+ * gave several sockets of one name) and appends them to out, not in use. None
+ * where the app is broken because its host has no address.
+ */
+void listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out);
 
-/* Opens what the app needs to listen there. Returns like listeners_open(). */
-int listeners_open_missing(struct supervisor *s, const struct conf_app *app,
+/* The same, if the app needs that and out has none yet at this address. */
+void listeners_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out);
 

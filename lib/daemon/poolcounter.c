@@ -16,19 +16,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "daemon/counter.h"
-#include "sys/acceptor.h"
+#include "daemon/listeners.h"
 #include "sys/address.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/manager.h"
-
-/* Sockets of one name that the service manager may give. */
-#define INHERITED_MAX 64
 
 /*
  * A counter that has lived so long is replaced at once when it dies; one that
@@ -126,75 +122,52 @@ counter_listener_name(struct counter_listener *l)
 	    (const struct sockaddr *)&addr, len, l->reach, sizeof(l->reach));
 }
 
-/*
- * Returns as openings_open(), for which the strings of `where` are to stay;
- * logged, but for EINPROGRESS.
- */
-static int
-counter_listener_listen(struct counter_listener *l,
-    const struct conf_listen *where, int inherited, struct openings *openings)
+/* The listener is open. */
+static void
+counter_listener_begin(struct counter_listener *l)
 {
-	struct listener_spec spec;
-	const char *why = "";
-	char text[128];
-
-	conf_listen_spec(where, &spec);
-	spec.inherited_fd = inherited;
-	spec.backlog = COUNTER_BACKLOG;
-	spec.mode = COUNTER_MODE;
-	if (openings_open(openings, &l->listener, &spec, &why) == -1) {
-		if (errno != EINPROGRESS)
-			log_errorx("counter: %s: %s: %s", where->text, why,
-			    listener_explain(&spec, text, sizeof(text)));
-		return -1;
-	}
 	counter_tune(l->listener.fd);
 	counter_listener_name(l);
-	return 0;
+}
+
+static void
+counter_listener_spec(
+    const struct counter_listener *l, int inherited, struct listener_spec *out)
+{
+	conf_listen_spec(&l->where, out);
+	out->inherited_fd = inherited;
+	out->backlog = COUNTER_BACKLOG;
+	out->mode = COUNTER_MODE;
 }
 
 /*
- * Opens an address, which may be several sockets of the service manager, into
- * the fresh ones. EX_OK, or as poolcounter_prepare() fails.
+ * Notes an address, which may be several sockets of the service manager, among
+ * the fresh ones.
  */
-static int
+static void
 counter_listener_open(struct poolcounter *all, const struct conf_listen *where,
     struct openings *openings)
 {
-	int fds[INHERITED_MAX] = { -1 };
-	size_t n = 1;
+	int fds[INHERITED_MAX];
+	size_t n = openings_inherited(openings, where, "counter", fds);
 
-	if (where->kind == CONF_LISTEN_FD)
-		n = activation_find(where->fd_name, INHERITED_MAX, fds);
-	if (n == 0) {
-		log_errorx("counter: %s: the service manager gave no socket "
-			   "of that name (LISTEN_FDNAMES)",
-		    where->text);
-		return EX_CANTCREAT;
-	}
 	for (size_t i = 0; i < n; i++) {
 		struct counter_listener *l = calloc(1, sizeof(*l));
+		struct listener_spec spec;
 
-		int error = ENOMEM;
-
-		if (l == NULL || !conf_listen_copy(&l->where, where))
-			log_errorx("counter: %s: no memory", where->text);
-		else if (counter_listener_listen(l, where, fds[i], openings) ==
-		    -1)
-			error = errno;
-		else
-			error = 0;
-		if (error != 0) {
-			if (l != NULL)
-				conf_listen_fini(&l->where);
+		if (l == NULL || !conf_listen_copy(&l->where, where)) {
 			free(l);
-			return error == EINPROGRESS ? OPENINGS_LATER
-						    : EX_CANTCREAT;
+			openings_fail(openings, ENOMEM,
+			    "counter: %s: no memory", where->text);
+			return;
 		}
+		l->listener.fd = -1;
 		l->number = ++all->number;
 		TAILQ_INSERT_TAIL(&all->fresh, l, next);
+		counter_listener_spec(l, fds[i], &spec);
+		openings_add(
+		    openings, &l->listener, &spec, "counter: %s", where->text);
 	}
-	return EX_OK;
 }
 
 /* --- what the counter is told --------------------------------------------- */
@@ -456,6 +429,8 @@ poolcounter_start(struct timer *t, tstamp now)
 {
 	struct poolcounter *all = TIMER_OWNER(t, struct poolcounter, again);
 	struct counter_listener *l;
+	struct listener_spec spec;
+	const char *why;
 
 	if (TAILQ_EMPTY(&all->listeners) || all->ended)
 		return;
@@ -466,7 +441,11 @@ poolcounter_start(struct timer *t, tstamp now)
 			continue;
 		log_warnx("counter: %s is bound anew", l->address);
 		listener_fini(&l->listener);
-		(void)counter_listener_listen(l, &l->where, -1, NULL);
+		counter_listener_spec(l, -1, &spec);
+		if (listener_open(&l->listener, &spec, &why) == -1)
+			log_error("counter: %s: %s", l->address, why);
+		else
+			counter_listener_begin(l);
 	}
 	all->limits_told = false;
 	if (!counter_process_begin(all, now))
@@ -528,27 +507,15 @@ poolcounter_find(const struct counter_listeners *list, const char *text)
 	return NULL;
 }
 
-int
+void
 poolcounter_prepare(
     struct supervisor *s, const struct conf *conf, struct openings *openings)
 {
-	struct poolcounter *all = s->counter;
-	int status = EX_OK, one;
-
-	for (size_t i = 0; i < conf->counter_len; i++) {
-		const struct conf_listen *where = &conf->counter[i];
-
-		if (poolcounter_find(&all->listeners, where->text) != NULL)
-			continue;
-		one = counter_listener_open(all, where, openings);
-		if (one != EX_OK)
-			status = one;
-		if (one != EX_OK && one != OPENINGS_LATER)
-			break;
-	}
-	if (status != EX_OK)
-		poolcounter_abort(s);
-	return status;
+	for (size_t i = 0; i < conf->counter_len; i++)
+		if (poolcounter_find(
+			&s->counter->listeners, conf->counter[i].text) == NULL)
+			counter_listener_open(
+			    s->counter, &conf->counter[i], openings);
 }
 
 void
@@ -569,6 +536,8 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 	struct counter_listeners sorted = TAILQ_HEAD_INITIALIZER(sorted);
 	struct counter_listener *l;
 
+	TAILQ_FOREACH(l, &all->fresh, next)
+		counter_listener_begin(l);
 	TAILQ_CONCAT(&all->listeners, &all->fresh, next);
 	/* In the order of the file: processes are told the first address. */
 	for (size_t i = 0; i < conf->counter_len; i++) {

@@ -1,10 +1,8 @@
 /*
- * Reload. A lane reads the file and opens the log; then everything that can
- * fail is prepared, and put into force at once: from there on nothing can fail,
- * and nothing is undone. Only a change that brings sockets in folders is put
- * off first: the lane opens those, too, and the change is prepared once more,
- * for what it finds may have changed meanwhile. At the end what is left to do
- * for files is awaited.
+ * Reload. A lane reads the file and opens the log; then all that can fail is
+ * prepared, a lane opens the sockets that it needs, and everything is put into
+ * force at once: from there on nothing can fail, and nothing is undone. At the
+ * end what is left to do for files is awaited.
  */
 
 #include <errno.h>
@@ -14,17 +12,14 @@
 
 #include "daemon/counter.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/acceptor.h"
 #include "sys/log.h"
 #include "sys/manager.h"
 
 /* The longest wait for what a change leaves to the lane. */
 #define RELOAD_SETTLE TSPAN_SECONDS(1)
-
-/* Attempts at most, where listeners come and go between them. */
-#define RELOAD_ATTEMPTS 8
 
 struct asker {
 	TAILQ_ENTRY(asker) next;
@@ -48,7 +43,7 @@ struct reload {
 	struct conf_report report;
 	struct logsink *log; /* NULL: it cannot be opened, or is in force */
 	struct openings openings;
-	unsigned attempts;
+	struct app_listeners *listeners; /* prepared, by app; NULL: none */
 	struct settling *settling; /* NULL: not yet */
 	struct timer timer; /* until it is not awaited any more */
 	struct askers askers;
@@ -108,7 +103,6 @@ reload_end(struct reload *r, bool ok, tstamp now)
 	else
 		reload_answer(&r->later, false,
 		    s->stopping ? "the daemon is stopping\n" : "no memory\n");
-	openings_fini(&r->openings, &s->looker);
 	log_abandon(r->log);
 	if (r->conf != NULL)
 		conf_free(r->conf);
@@ -152,7 +146,6 @@ reload_settle(struct reload *r, tstamp now)
 {
 	struct lane *lane = &r->sup->looker;
 
-	openings_fini(&r->openings, lane);
 	r->settling = calloc(1, sizeof(*r->settling));
 	if (r->settling == NULL) {
 		reload_end(r, true, now);
@@ -167,69 +160,26 @@ reload_settle(struct reload *r, tstamp now)
 
 /* --- the change ----------------------------------------------------------- */
 
-/* What was prepared, until it is in force. */
-struct prepared {
-	struct app_listeners *listeners; /* by app */
-	struct config *config;
-};
-
-enum outcome {
-	RELOAD_REFUSED, /* the reason is told, and nothing is left of it */
-	RELOAD_READY,
-	RELOAD_LATER, /* after openings_work() */
-};
-
-/*
- * Does everything that could fail, before anything is changed. The first time
- * each part notes what the lane is to open for it.
- */
-static enum outcome
-reload_prepare(struct reload *r, struct prepared *out)
+/* The old configuration stays in force, with nothing left of the new one. */
+static void
+reload_fail(struct reload *r, tstamp now)
 {
 	struct supervisor *s = r->sup;
-	struct conf *conf = r->conf;
-	int control = OPENINGS_LATER, counter = OPENINGS_LATER;
-	const char *refusal = "not enough descriptors";
-	enum outcome outcome = RELOAD_REFUSED;
 
-	out->listeners = NULL;
-	if (!tables_fit(conf))
-		goto undo;
-	out->listeners = apps_prepare(s, conf, &r->openings, r->text);
-	if (out->listeners == NULL && errno != EINPROGRESS)
-		return RELOAD_REFUSED;
-	refusal = "no memory for the tables";
-	if (tables_reserve(s, conf) == -1)
-		goto undo;
-	refusal = "the control socket cannot be opened";
-	control = s->control->prepare(
-	    s->control_arg, conf, tables_spare(conf), &r->openings);
-	if (control != 0 && control != OPENINGS_LATER)
-		goto undo;
-	refusal = "the counter cannot be as it says";
-	counter = poolcounter_prepare(s, conf, &r->openings);
-	if (counter != 0 && counter != OPENINGS_LATER)
-		goto undo;
-	refusal = "no memory";
-	if (out->listeners == NULL || control != 0 || counter != 0)
-		outcome = RELOAD_LATER;
-	else if ((out->config = config_new(conf)) != NULL)
-		return RELOAD_READY;
-undo:
-	if (counter == 0)
+	(void)openings_end(&r->openings);
+	/* At its end the daemon closes all by itself. */
+	if (!s->stopping) {
 		poolcounter_abort(s);
-	if (control == 0)
 		s->control->abort(s->control_arg);
-	if (out->listeners != NULL)
-		apps_abandon(conf, out->listeners);
-	if (outcome == RELOAD_REFUSED)
-		logging_tell(r->text, false, "%s: %s", conf->file, refusal);
-	return outcome;
+	}
+	if (r->conf != NULL)
+		apps_abandon(r->conf, r->listeners);
+	reload_end(r, false, now);
 }
 
 /* Puts the configuration into force. */
 static void
-reload_commit(struct reload *r, const struct prepared *new, tstamp now)
+reload_commit(struct reload *r, struct config *new, tstamp now)
 {
 	struct supervisor *s = r->sup;
 	struct config *old = s->config;
@@ -238,60 +188,87 @@ reload_commit(struct reload *r, const struct prepared *new, tstamp now)
 	logging_commit(conf, r->log);
 	r->conf = NULL;
 	r->log = NULL;
-	s->config = new->config;
+	s->config = new;
 	s->generation++;
 	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
-	apps_change(s, new->listeners, r->text, now);
+	apps_change(s, r->listeners, r->text, now);
 	s->control->commit(s->control_arg, conf);
 	poolcounter_commit(s, conf, now);
 	config_unref(old);
+	reload_settle(r, now);
 }
 
-/* --- its course ----------------------------------------------------------- */
+/*
+ * Everything that can fail is done before anything is changed. What an app
+ * lacks is looked at again when a lane has opened the rest: a listener that it
+ * was to have from another app may have been closed meanwhile.
+ */
+static void
+reload_opened(struct lane_job *job, tstamp now)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, openings.job);
+	struct supervisor *s = r->sup;
+	struct config *new = NULL;
+	bool open = openings_end(&r->openings);
+
+	if (open && !s->stopping)
+		apps_prepare(s, r->conf, &r->openings, &r->listeners);
+	if (s->stopping) {
+		logging_tell(r->text, false, "the daemon is stopping");
+		reload_fail(r, now);
+	} else if (r->openings.error != 0) {
+		reload_fail(r, now);
+	} else if (!STAILQ_EMPTY(&r->openings.list)) {
+		openings_submit(&r->openings, &s->looker, reload_opened);
+	} else if (tables_reserve(s, r->conf) == -1 ||
+	    (new = config_new(r->conf)) == NULL) {
+		logging_tell(r->text, false, "%s: no memory", r->conf->file);
+		reload_fail(r, now);
+	} else {
+		reload_commit(r, new, now);
+	}
+}
 
 static void
-reload_work(struct lane_job *job)
+reload_read(struct lane_job *job)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
 
-	if (r->attempts > 0)
-		openings_work(&r->openings);
-	else
-		r->conf =
-		    conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
-	if (r->conf != NULL && r->log == NULL)
+	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
+	if (r->conf != NULL)
 		r->log = logging_prepare(r->conf, r->text);
 }
 
 static void
-reload_work_done(struct lane_job *job, tstamp now)
+reload_read_done(struct lane_job *job, tstamp now)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
-	enum outcome outcome = RELOAD_REFUSED;
-	struct prepared new;
+	struct supervisor *s = r->sup;
 
-	if (r->attempts++ == 0) {
-		for (size_t i = 0; i < r->report.warnings_len; i++)
-			log_warnx("%s", r->report.warnings[i]);
-		for (size_t i = 0; i < r->report.mistakes_len; i++)
-			logging_tell(
-			    r->text, false, "%s", r->report.mistakes[i]);
-	}
-	if (r->sup->stopping)
-		logging_tell(r->text, false, "the daemon is stopping");
-	else if (r->log != NULL)
-		outcome = reload_prepare(r, &new);
-	if (outcome == RELOAD_READY) {
-		reload_commit(r, &new, now);
-		reload_settle(r, now);
-	} else if (outcome == RELOAD_LATER && r->attempts < RELOAD_ATTEMPTS) {
-		lane_submit(&r->sup->looker, &r->job);
+	for (size_t i = 0; i < r->report.warnings_len; i++)
+		log_warnx("%s", r->report.warnings[i]);
+	for (size_t i = 0; i < r->report.mistakes_len; i++)
+		logging_tell(r->text, false, "%s", r->report.mistakes[i]);
+	if (r->log == NULL) {
+		reload_fail(r, now);
+	} else if (!tables_fit(r->conf)) {
+		logging_tell(r->text, false, "%s: not enough descriptors",
+		    r->conf->file);
+		reload_fail(r, now);
 	} else {
-		if (outcome == RELOAD_LATER)
-			logging_tell(r->text, false,
-			    "its listeners come and go: try again");
-		reload_end(r, false, now);
+		s->control->prepare(s->control_arg, r->conf,
+		    tables_spare(r->conf), &r->openings);
+		poolcounter_prepare(s, r->conf, &r->openings);
+		apps_prepare(s, r->conf, &r->openings, &r->listeners);
+		openings_submit(&r->openings, &s->looker, reload_opened);
 	}
+}
+
+void
+reload_stop(struct supervisor *s)
+{
+	if (s->reload != NULL)
+		openings_forget(&s->reload->openings);
 }
 
 static void
@@ -306,15 +283,15 @@ reload_start(struct supervisor *s, tstamp now)
 	}
 	r->sup = s;
 	r->text = open_memstream(&r->text_buf, &r->text_len);
-	openings_init(&r->openings);
+	openings_init(&r->openings, r->text);
 	timer_init(&r->timer, reload_waited_enough);
 	TAILQ_INIT(&r->askers);
 	TAILQ_INIT(&r->later);
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
-	r->job.work = reload_work;
-	r->job.done = reload_work_done;
+	r->job.work = reload_read;
+	r->job.done = reload_read_done;
 	lane_submit(&s->looker, &r->job);
 }
 

@@ -155,12 +155,9 @@ struct control_ops {
 	 * A change to what conf says, in two steps; the first configuration
 	 * is one too. prepare() does all that may fail, and nothing that
 	 * any client could notice; spare: descriptors that are left when conf
-	 * has all it needs; openings: NULL, or for its Unix sockets. Returns
-	 * 0; or an exit status, the reason having been logged, and then nothing
-	 * has changed; or OPENINGS_LATER, likewise, if openings_open() put it
-	 * off. After success commit() or abort() follows.
+	 * has all it needs. After openings_end(), commit() or abort() follows.
 	 */
-	int (*prepare)(struct control *, const struct conf *, uint32_t spare,
+	void (*prepare)(struct control *, const struct conf *, uint32_t spare,
 	    struct openings *openings);
 	void (*commit)(struct control *, const struct conf *);
 	void (*abort)(struct control *);
@@ -230,6 +227,9 @@ void reload_request(
 
 /* The caller of reload_request() with this arg is not called any more. */
 void reload_forget(struct supervisor *s, void *arg);
+
+/* The daemon ends: what a lane still opens for a reload goes nowhere. */
+void reload_stop(struct supervisor *s);
 
 /* --- tables.c: the size of all tables, and descriptors ------------------- */
 

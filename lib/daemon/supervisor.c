@@ -360,6 +360,7 @@ supervisor_run(struct supervisor *s)
 	supervisor_report(s, loop_now(&s->loop));
 	while (!supervisor_is_over(s))
 		supervisor_turn(s);
+	reload_stop(s);
 	poolcounter_stop(s, COUNTER_END);
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	return s->exit_status;
@@ -431,6 +432,7 @@ int
 supervisor_open(struct supervisor *s)
 {
 	struct conf *conf = s->config->conf;
+	struct openings openings;
 	int status;
 
 	if (!tables_fit(conf))
@@ -441,11 +443,14 @@ supervisor_open(struct supervisor *s)
 	}
 	pool_resize(
 	    &s->pool, conf->max_processes, conf->process_slack, s->started);
-	status =
-	    s->control->prepare(s->control_arg, conf, tables_spare(conf), NULL);
+	openings_init(&openings, NULL);
+	s->control->prepare(
+	    s->control_arg, conf, tables_spare(conf), &openings);
+	status = openings_now(&openings);
 	if (status == EX_OK) {
 		s->control->commit(s->control_arg, conf);
-		status = poolcounter_prepare(s, conf, NULL);
+		poolcounter_prepare(s, conf, &openings);
+		status = openings_now(&openings);
 	}
 	if (status == EX_OK) {
 		poolcounter_commit(s, conf, s->started);

@@ -402,23 +402,35 @@ acceptor_discard(struct lane *lane, struct listener *l)
 	lane_submit(lane, &j->job);
 }
 
-int
+/* A job with a copy of the listener's descriptor; NULL: there is none. */
+static struct listener_job *
+listener_job_copy(const struct acceptor *a, int what)
+{
+	struct listener_job *j = listener_job_new(a->lane, what);
+
+	if (j == NULL)
+		return NULL;
+	j->listener.kind = a->listener.kind;
+	j->listener.fd = fcntl(a->listener.fd, F_DUPFD_CLOEXEC, 0);
+	if (j->listener.fd != -1)
+		return j;
+	free(j);
+	return NULL;
+}
+
+void
 acceptor_hide(struct acceptor *a)
 {
 	struct listener *l = &a->listener;
 	struct listener_job *j;
 
 	if (l->inherited || l->shut)
-		return 0;
-	j = listener_job_new(a->lane, JOB_HIDE);
-	if (j == NULL)
-		return -1;
-	j->listener.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
-	if (j->listener.fd == -1) {
-		free(j);
-		return -1;
+		return;
+	j = listener_job_copy(a, JOB_HIDE);
+	if (j == NULL) {
+		log_debug("%s: stays open until it is empty: %m", l->name);
+		return;
 	}
-	j->listener.kind = l->kind;
 	j->listener.path = l->path;
 	j->listener.file = l->file;
 	l->path = NULL;
@@ -426,7 +438,6 @@ acceptor_hide(struct acceptor *a)
 	j->hidden = a;
 	a->hiding = j;
 	lane_submit(a->lane, &j->job);
-	return 0;
 }
 
 void
@@ -436,14 +447,11 @@ acceptor_show(struct acceptor *a)
 	struct listener_job *j = NULL;
 
 	if (l->shared)
-		j = listener_job_new(a->lane, JOB_SHOW);
-	if (!l->shared) {
+		j = listener_job_copy(a, JOB_SHOW);
+	else
 		listener_unshut(l);
-	} else if (j != NULL) {
-		j->listener.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
-		j->listener.kind = l->kind;
+	if (j != NULL)
 		lane_submit(a->lane, &j->job);
-	}
 	l->shut = false;
 }
 
@@ -485,90 +493,4 @@ acceptor_close(struct acceptor *a)
 		a->hiding->hidden = NULL;
 	a->hiding = NULL;
 	acceptor_discard(a->lane, &a->listener);
-}
-
-/* --- listeners that a lane opens for a change ------------------------- */
-
-struct opening {
-	STAILQ_ENTRY(opening) next;
-	struct listener_spec spec;
-	struct listener_file unless; /* of spec */
-	struct listener listener;
-	const char *why;
-	int error; /* of opening it; 0: none */
-	bool opened; /* whether it was tried */
-};
-
-void
-openings_init(struct openings *all)
-{
-	STAILQ_INIT(&all->list);
-	all->planned = false;
-}
-
-int
-openings_open(struct openings *all, struct listener *l,
-    const struct listener_spec *spec, const char **why_out)
-{
-	struct opening *o;
-	int error = EINPROGRESS;
-
-	if (all == NULL || (all->planned && spec->path == NULL))
-		return listener_open(l, spec, why_out);
-	*why_out = "open it in a lane";
-	if (spec->path == NULL) {
-		errno = error;
-		return -1;
-	}
-	STAILQ_FOREACH(o, &all->list, next)
-		if (o->opened && strcmp(o->spec.path, spec->path) == 0)
-			break;
-	if (o != NULL) {
-		/* It is the caller's from now on, or the reason is. */
-		error = o->error;
-		*why_out = o->why;
-		if (error == 0)
-			*l = o->listener;
-		STAILQ_REMOVE(&all->list, o, opening, next);
-		free(o);
-	} else if ((o = calloc(1, sizeof(*o))) == NULL) {
-		error = ENOMEM;
-	} else {
-		o->spec = *spec;
-		if (spec->unless != NULL) {
-			o->unless = *spec->unless;
-			o->spec.unless = &o->unless;
-		}
-		STAILQ_INSERT_TAIL(&all->list, o, next);
-	}
-	errno = error;
-	return error == 0 ? 0 : -1;
-}
-
-void
-openings_work(struct openings *all)
-{
-	struct opening *o;
-
-	all->planned = true;
-	STAILQ_FOREACH(o, &all->list, next) {
-		if (o->opened)
-			continue;
-		o->opened = true;
-		if (listener_open(&o->listener, &o->spec, &o->why) == -1)
-			o->error = errno;
-	}
-}
-
-void
-openings_fini(struct openings *all, struct lane *lane)
-{
-	struct opening *o;
-
-	while ((o = STAILQ_FIRST(&all->list)) != NULL) {
-		STAILQ_REMOVE_HEAD(&all->list, next);
-		if (o->opened && o->error == 0)
-			acceptor_discard(lane, &o->listener);
-		free(o);
-	}
 }

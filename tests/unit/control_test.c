@@ -111,8 +111,12 @@ clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
 static int
 reconfigure(struct supervisor *s)
 {
-	int status = s->control->prepare(s->control_arg, &conf, spare, NULL);
+	struct openings openings;
+	int status;
 
+	openings_init(&openings, NULL);
+	s->control->prepare(s->control_arg, &conf, spare, &openings);
+	status = openings_now(&openings);
 	if (status == 0)
 		s->control->commit(s->control_arg, &conf);
 	return status;
@@ -811,7 +815,11 @@ a_socket_that_cannot_be_opened_leaves_the_former_open(void)
 static void
 give_up_a_change(void)
 {
-	CHECK_EQ(0, sup.control->prepare(sup.control_arg, &conf, spare, NULL));
+	struct openings openings;
+
+	openings_init(&openings, NULL);
+	sup.control->prepare(sup.control_arg, &conf, spare, &openings);
+	CHECK_EQ(0, openings_now(&openings));
 	sup.control->abort(sup.control_arg);
 }
 
