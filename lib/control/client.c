@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,9 @@
 
 /* Longest message in one client_error(). */
 #define MESSAGE_MAX 1024
+
+/* Between two looks at what clients wait for, at least. */
+#define LOOK_PAUSE TSPAN_MSECONDS(5)
 
 /* --- beginning and end -------------------------------------------------- */
 
@@ -190,15 +194,6 @@ client_error(struct client *cl, const char *fmt, ...)
 	text_puts(&cl->out, "\n");
 }
 
-bool
-client_may_wait(struct client *cl)
-{
-	if (cl->counted || cl->all->nwaiting < cl->all->max_waiting)
-		return true;
-	client_error(cl, "too many clients wait already");
-	return false;
-}
-
 /* Takes the snapshot that the client wants; or has the error to be sent. */
 static void
 client_take_status(struct client *cl, tstamp now)
@@ -302,6 +297,79 @@ client_refuse(struct client *cl, const char *why, tstamp now)
 {
 	client_error(cl, "%s", why);
 	client_answer(cl, now);
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+/*
+ * Whether the client has to wait on. If it wants to know how far things are, a
+ * line tells it, which is taken whole or not at all: then the next will do.
+ */
+static bool
+client_must_wait(struct client *cl)
+{
+	struct progress p = { 0 };
+	char line[96];
+	int len;
+
+	if (!cl->goes_on(cl, &p))
+		return false;
+	if (!cl->watches || p.of == 0 || memcmp(&cl->shown, &p, sizeof(p)) == 0)
+		return true;
+	cl->shown = p;
+	len = snprintf(line, sizeof(line),
+	    "progress: %" PRIu32 " of %" PRIu32 " %s\n", p.done, p.of, p.what);
+	(void)send(cl->io.fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return true;
+}
+
+bool
+client_may_wait(struct client *cl)
+{
+	if (cl->counted || cl->all->nwaiting < cl->all->max_waiting)
+		return true;
+	client_error(cl, "too many clients wait already");
+	return false;
+}
+
+void
+client_wait_while(
+    struct client *cl, bool (*goes_on)(struct client *, struct progress *out))
+{
+	cl->goes_on = goes_on;
+	if (client_must_wait(cl) && client_may_wait(cl))
+		cl->waits = WAIT_APPS;
+}
+
+/*
+ * Whatever a client waits for comes about in a turn of the loop: so nothing has
+ * to tell us of it, and while nothing happens nobody looks. Of a busy daemon's
+ * many turns few are looked after; the timer sees to it that one comes.
+ */
+void
+client_turn(struct clients *all, tstamp now)
+{
+	struct client *cl, *next;
+
+	all->worked = false;
+	if (all->nwaiting == 0)
+		return;
+	if (now < all->looked + LOOK_PAUSE) {
+		timer_advance(&all->sup->loop.timers, &all->wake,
+		    all->looked + LOOK_PAUSE);
+		return;
+	}
+	all->looked = now;
+	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
+		if (cl->state != CLIENT_WAITING)
+			continue;
+		if (cl->waits == WAIT_EVENTS && follow_has_more(cl->follow)) {
+			client_answer(cl, now);
+		} else if (cl->waits == WAIT_APPS && !client_must_wait(cl)) {
+			cl->waits = WAIT_NOTHING;
+			client_answer(cl, now);
+		}
+	}
 }
 
 /* --- reading ------------------------------------------------------------ */

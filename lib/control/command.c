@@ -8,7 +8,9 @@
 #include "control/room.h"
 #include "core/app.h"
 #include "daemon/counter.h"
+#include "daemon/group.h"
 #include "daemon/listeners.h"
+#include "daemon/restart_files.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/sockets.h"
@@ -33,21 +35,19 @@ set_app(struct client *cl, const char *name)
 }
 
 static void
-run_status(struct client *cl, char *const *args, tstamp now)
+run_status(struct client *cl, char *const *args)
 {
-	(void)now;
 	cl->wants = set_app(cl, args[0]);
 	cl->format = cl->json ? STATUS_JSON : STATUS_TEXT;
 }
 
 /* The names alone; as JSON all of the status but the workers. */
 static void
-run_apps(struct client *cl, char *const *args, tstamp now)
+run_apps(struct client *cl, char *const *args)
 {
 	const struct supervisor *s = cl->all->sup;
 
 	(void)args;
-	(void)now;
 	cl->wants = cl->json;
 	cl->format = STATUS_JSON_APPS;
 	for (uint32_t n = 0; n < s->pool.napps && !cl->json; n++)
@@ -56,9 +56,8 @@ run_apps(struct client *cl, char *const *args, tstamp now)
 }
 
 static void
-run_metrics(struct client *cl, char *const *args, tstamp now)
+run_metrics(struct client *cl, char *const *args)
 {
-	(void)now;
 	cl->format = args[0] == NULL ? STATUS_METRICS : STATUS_OPENMETRICS;
 	if (cl->json)
 		client_error(
@@ -71,13 +70,12 @@ run_metrics(struct client *cl, char *const *args, tstamp now)
 
 /* Of an app that is gone there may be events. */
 static void
-run_events(struct client *cl, char *const *args, tstamp now)
+run_events(struct client *cl, char *const *args)
 {
 	struct supervisor *s = cl->all->sup;
 	const char *wrong;
 	struct follow *f = follow_new(&s->events, args, cl->json, &wrong);
 
-	(void)now;
 	if (f == NULL) {
 		client_error(cl, "usage: events [APP] [-n N] [-f]; %s", wrong);
 		return;
@@ -91,51 +89,119 @@ run_events(struct client *cl, char *const *args, tstamp now)
 	}
 }
 
-static void
-run_wait(struct client *cl, char *const *args, tstamp now)
+/* --- wait --------------------------------------------------------------- */
+
+/*
+ * Whether there is more to wait for of the app, whose processes that are ready
+ * are counted; if not, the client is told if it has failed. An app that does
+ * not run keeps no client that waits for all apps.
+ */
+static bool
+group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 {
-	(void)now;
-	if (set_app(cl, args[0]))
-		wait_until_ready(cl);
+	const struct app *a = &g->sup->pool.apps[g->app];
+	const tstamp now = loop_now(&g->sup->loop);
+	const uint32_t ready = app_ready(a), least = a->options.min_processes;
+	char why[GROUP_FAILURE_MAX];
+
+	if (a->phase != APP_RUNNING)
+		return false;
+	sum->done += ready < least ? ready : least;
+	sum->of += least;
+	sum->what = "ready";
+	if (g->closing)
+		return false;
+	if (a->failed) {
+		client_error(cl, "%s has failed: %s", g->conf->name,
+		    group_failure(g, why));
+		return false;
+	}
+	if (restart_files_are_awaited(g, now) || app_rolling(a))
+		return true;
+	if (backlog_wrong_port(g)[0] != '\0') {
+		client_error(
+		    cl, "%s: %s", g->conf->name, backlog_wrong_port(g));
+		return false;
+	}
+	return !app_is_ready(a);
+}
+
+static bool
+ready_goes_on(struct client *cl, struct progress *out)
+{
+	const struct supervisor *s = cl->all->sup;
+	const struct group *g = NULL;
+	bool goes_on = false;
+
+	if (cl->app != NULL)
+		g = target_lookup(s, cl->app);
+	if (s->stopping)
+		client_error(cl, "the daemon is stopping");
+	else if (cl->app != NULL && g == NULL)
+		client_error(cl, "no app %s any more", cl->app);
+	else if (g != NULL && g->closing)
+		client_error(cl, "%s is being removed", cl->app);
+	else if (g != NULL && s->pool.apps[g->app].phase != APP_RUNNING)
+		client_error(cl, "%s is %s", cl->app,
+		    app_state_name(&s->pool.apps[g->app]));
+	else if (g != NULL)
+		goes_on = group_goes_on(cl, g, out);
+	for (uint32_t n = 0; n < s->pool.napps && cl->app == NULL; n++)
+		if (s->groups[n] != NULL && cl->out.len == 0)
+			goes_on |= group_goes_on(cl, s->groups[n], out);
+	if (cl->out.len > 0)
+		return false;
+	if (!goes_on)
+		client_tell(cl, "ready");
+	return goes_on;
+}
+
+static void
+run_wait(struct client *cl, char *const *args)
+{
+	struct supervisor *s = cl->all->sup;
+
+	if (!set_app(cl, args[0]))
+		return;
+	/* A touch before the command is a restart to wait for. */
+	restart_files_await(s, loop_now(&s->loop));
+	client_wait_while(cl, ready_goes_on);
 }
 
 /* --- addresses ---------------------------------------------------------- */
 
+static void
+put_address(struct client *cl, struct emit *j, const char *address)
+{
+	if (cl->json)
+		emit_string(j, address);
+	else
+		text_printf(&cl->out, "%s\n", address);
+}
+
 /* In the words of pool.conf. */
 static void
-run_listeners(struct client *cl, char *const *args, tstamp now)
+run_listeners(struct client *cl, char *const *args)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct app_listener *l;
 	struct counter_address address;
-	struct text texts;
 	struct emit j;
 
 	(void)args;
-	(void)now;
-	text_init(&texts, cl->out.max);
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL)
-			TAILQ_FOREACH(l, &s->groups[n]->listeners, next)
-				text_put(&texts, l->where.text,
-				    strlen(l->where.text) + 1);
-	for (size_t i = 0; poolcounter_address(s, i, &address); i++)
-		text_put(&texts, address.where, strlen(address.where) + 1);
-
 	emit_init(&j, &cl->out);
 	if (cl->json)
 		emit_array(&j);
-	for (size_t at = 0; at < texts.len; at += strlen(texts.data + at) + 1)
-		if (cl->json)
-			emit_string(&j, texts.data + at);
-		else
-			text_printf(&cl->out, "%s\n", texts.data + at);
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		if (s->groups[n] != NULL)
+			TAILQ_FOREACH(l, &s->groups[n]->listeners, next)
+				put_address(cl, &j, l->where.text);
+	for (size_t i = 0; poolcounter_address(s, i, &address); i++)
+		put_address(cl, &j, address.where);
 	if (cl->json) {
 		emit_array_end(&j);
 		text_puts(&cl->out, "\n");
 	}
-	cl->out.failed = cl->out.failed || texts.failed;
-	text_fini(&texts);
 }
 
 /*
@@ -143,7 +209,7 @@ run_listeners(struct client *cl, char *const *args, tstamp now)
  * line says why the app has failed, which a connection alone would not show.
  */
 static void
-run_ping(struct client *cl, char *const *args, tstamp now)
+run_ping(struct client *cl, char *const *args)
 {
 	const struct group *g = target_group(cl, args[0]);
 	const struct app_listener *l, *first = NULL;
@@ -152,7 +218,6 @@ run_ping(struct client *cl, char *const *args, tstamp now)
 	const struct app *a;
 	struct emit j;
 
-	(void)now;
 	if (g == NULL)
 		return;
 	a = &g->sup->pool.apps[g->app];
@@ -193,25 +258,63 @@ run_ping(struct client *cl, char *const *args, tstamp now)
 
 /* --- reload, reopen and stop -------------------------------------------- */
 
+/* Whether a rollout is under way; else tells which one was given up. */
+static bool
+rollouts_go_on(struct client *cl, struct progress *out)
+{
+	const struct supervisor *s = cl->all->sup;
+	const struct group *given_up = NULL;
+	bool rolls = false;
+
+	out->what = "replaced";
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		const struct app *a = &s->pool.apps[n];
+
+		if (s->groups[n] == NULL)
+			continue;
+		rolls |= wait_is_rolling(a);
+		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL)
+			given_up = s->groups[n];
+		if (app_rolling(a) && a->outdated <= a->rollout.size) {
+			out->done += a->rollout.size - a->outdated;
+			out->of += a->rollout.size;
+		}
+	}
+	if (rolls && !s->stopping)
+		return true;
+	if (given_up != NULL)
+		client_error(cl,
+		    "%s: the new generation does not live, the old one "
+		    "stays: %s",
+		    given_up->conf->name, given_up->given_up.why);
+	return false;
+}
+
 static void
 reloaded(void *arg, bool ok, const char *text)
 {
 	struct client *cl = arg;
+	struct supervisor *s = cl->all->sup;
+	bool rolls = false;
 
 	client_tell(cl, "%s", text);
 	cl->waits = WAIT_NOTHING;
-	if (ok)
-		wait_until_rolled_out(cl);
-	else
+	/* A rollout that was given up before is none of this reload. */
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		rolls |=
+		    s->groups[n] != NULL && wait_is_rolling(&s->pool.apps[n]);
+	if (ok && rolls)
+		client_wait_while(cl, rollouts_go_on);
+	else if (!ok)
 		client_error(
 		    cl, "not reloaded, the old configuration stays in force");
 	/* A reload may fail at once: the client does not wait yet. */
 	if (cl->waits == WAIT_NOTHING && cl->state == CLIENT_WAITING)
-		client_answer(cl, loop_now(&cl->all->sup->loop));
+		client_answer(cl, loop_now(&s->loop));
 }
 
 static void
-run_reload(struct client *cl, char *const *args, tstamp now)
+run_reload(struct client *cl, char *const *args)
 {
 	struct supervisor *s = cl->all->sup;
 
@@ -220,7 +323,7 @@ run_reload(struct client *cl, char *const *args, tstamp now)
 		client_error(cl, "the daemon is stopping");
 	} else if (client_may_wait(cl)) {
 		cl->waits = WAIT_RELOAD;
-		reload_request(s, reloaded, cl, now);
+		reload_request(s, reloaded, cl, loop_now(&s->loop));
 	}
 }
 
@@ -244,45 +347,43 @@ reopen_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-run_reopen(struct client *cl, char *const *args, tstamp now)
+run_reopen(struct client *cl, char *const *args)
 {
 	struct supervisor *s = cl->all->sup;
 
 	(void)args;
-	(void)now;
 	if (s->config->conf->log != CONF_LOG_FILE) {
 		client_tell(cl, "the log is no file: nothing to open anew");
 	} else if (client_may_wait(cl)) {
 		logging_reopen(s);
-		wait_while(cl, reopen_goes_on);
+		client_wait_while(cl, reopen_goes_on);
 	}
 }
 
 /* The end of the daemon is the end of the answer. */
 static void
-run_stop(struct client *cl, char *const *args, tstamp now)
+run_stop(struct client *cl, char *const *args)
 {
 	struct supervisor *s = cl->all->sup;
 
 	if (args[0] != NULL) {
-		steer_run(cl, COMMAND_STOP, args, now);
+		steer_run(cl, COMMAND_STOP, args);
 		return;
 	}
 	client_tell(cl, "stopping");
 	cl->waits = WAIT_END;
 	if (!s->stopping)
-		supervisor_stop(s, now);
+		supervisor_stop(s, loop_now(&s->loop));
 }
 
 /* --- version and help --------------------------------------------------- */
 
 static void
-run_version(struct client *cl, char *const *args, tstamp now)
+run_version(struct client *cl, char *const *args)
 {
 	struct emit j;
 
 	(void)args;
-	(void)now;
 	if (!cl->json) {
 		client_tell(cl, "apppoold " APPPOOL_VERSION);
 		return;
@@ -295,11 +396,10 @@ run_version(struct client *cl, char *const *args, tstamp now)
 }
 
 static void
-run_help(struct client *cl, char *const *args, tstamp now)
+run_help(struct client *cl, char *const *args)
 {
 	struct emit j;
 
-	(void)now;
 	emit_init(&j, &cl->out);
 	if (cl->json)
 		emit_object(&j);
@@ -399,7 +499,7 @@ command_split(char *line, size_t len, struct command_line *out)
 /*
  * What runs each command but those of steer.c; the arguments end with NULL.
  */
-static void (*const runs[COMMANDS])(struct client *, char *const *, tstamp) = {
+static void (*const runs[COMMANDS])(struct client *, char *const *) = {
 	[COMMAND_APPS] = run_apps,
 	[COMMAND_EVENTS] = run_events,
 	[COMMAND_HELP] = run_help,
@@ -452,7 +552,7 @@ command_run(struct client *cl, size_t len, tstamp now)
 	    !allow_change(cl, &line, now))
 		return;
 	else if (runs[id] != NULL)
-		runs[id](cl, line.words + 1, now);
+		runs[id](cl, line.words + 1);
 	else
-		steer_run(cl, id, line.words + 1, now);
+		steer_run(cl, id, line.words + 1);
 }

@@ -145,7 +145,7 @@ control_abort(struct control *c)
 static void
 control_turn(struct control *c, tstamp now)
 {
-	wait_turn(&c->clients, now);
+	client_turn(&c->clients, now);
 }
 
 static void

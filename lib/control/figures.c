@@ -72,7 +72,12 @@ struct figure {
 	.at = offsetof(struct status_worker, field_)
 #define COUNTER(metric_, help_) .metric = metric_, .help = help_, .counts = true
 #define GAUGE(metric_, help_) .metric = metric_, .help = help_
-#define MORE(metric_, label_) .metric = metric_, .label = label_
+#define IN_STATE .metric = "processes", .label = "state"
+#define ENDED COUNTER("connections_ended", NULL), .label = "outcome"
+#define ANSWERED COUNTER("limit_requests", NULL), .label = "answer"
+
+/* A figure of an app with sessions. */
+#define S(key_, form_, field_) A(key_, form_, HAS_SESSIONS, field_)
 
 static const struct figure daemon_figures[] = {
 	{ D("version", NAME, 0, version), GAUGE("build", "The daemon."),
@@ -156,17 +161,14 @@ static const struct figure app_figures[] = {
 	{ A("processes", UINT32, 0, sizes.processes) },
 	{ A("starting", UINT32, 0, sizes.in_state[PROCESS_STARTING]),
 	    GAUGE("processes", "Processes by state."), .label = "state" },
-	{ A("idle", UINT32, 0, sizes.in_state[PROCESS_IDLE]),
-	    MORE("processes", "state") },
-	{ A("active", UINT32, 0, sizes.in_state[PROCESS_ACTIVE]),
-	    MORE("processes", "state") },
+	{ A("idle", UINT32, 0, sizes.in_state[PROCESS_IDLE]), IN_STATE },
+	{ A("active", UINT32, 0, sizes.in_state[PROCESS_ACTIVE]), IN_STATE },
 	{ A("detached", UINT32, 0, sizes.in_state[PROCESS_DETACHED]),
-	    MORE("processes", "state") },
+	    IN_STATE },
 	{ A("retiring", UINT32, 0, sizes.in_state[PROCESS_RETIRING]),
-	    MORE("processes", "state") },
-	{ A("stopping", UINT32, 0, sizes.stopping),
-	    MORE("processes", "state") },
-	{ A("stuck", UINT32, 0, sizes.stuck), MORE("processes", "state") },
+	    IN_STATE },
+	{ A("stopping", UINT32, 0, sizes.stopping), IN_STATE },
+	{ A("stuck", UINT32, 0, sizes.stuck), IN_STATE },
 	{ A("rollout", OBJECT, HAS_ROLLOUT, rollout) },
 	{ A("generation", UINT32, 0, rollout.generation) },
 	{ A("done", UINT32, 0, rollout.done) },
@@ -192,12 +194,9 @@ static const struct figure app_figures[] = {
 	{ A("granted", UINT64, 0, limit.locks.granted),
 	    COUNTER("limit_requests", "Requests of locks, by answer."),
 	    .label = "answer" },
-	{ A("full", UINT64, 0, limit.locks.full),
-	    COUNTER("limit_requests", NULL), .label = "answer" },
-	{ A("timed_out", UINT64, 0, limit.locks.timed_out),
-	    COUNTER("limit_requests", NULL), .label = "answer" },
-	{ A("unreachable", UINT64, 0, limit.locks.unreachable),
-	    COUNTER("limit_requests", NULL), .label = "answer" },
+	{ A("full", UINT64, 0, limit.locks.full), ANSWERED },
+	{ A("timed_out", UINT64, 0, limit.locks.timed_out), ANSWERED },
+	{ A("unreachable", UINT64, 0, limit.locks.unreachable), ANSWERED },
 	{ .form = FORM_END },
 	{ A("load", PERCENT, HAS_CLIENTS, load),
 	    GAUGE("load_ratio",
@@ -205,39 +204,35 @@ static const struct figure app_figures[] = {
 	{ A("work", DOUBLE, HAS_CLIENTS, work),
 	    GAUGE("busy_processes",
 		"Processes that are busy, by the estimate of the load.") },
-	{ A("sessions", UINT32, HAS_SESSIONS, figures.sessions),
+	{ S("sessions", UINT32, figures.sessions),
 	    GAUGE("sessions", "Connections in the hands of processes.") },
 	{ A("waiting", UINT64, HAS_WAITING, waiting),
 	    GAUGE(
 		"waiting_connections", "Connections that wait for a process."),
 	    .sessions = true },
-	{ A("oldest_wait", SPAN, HAS_SESSIONS, oldest_wait),
+	{ S("oldest_wait", SPAN, oldest_wait),
 	    GAUGE("oldest_wait_seconds",
 		"Time for which the first connection has waited.") },
-	{ A("max_waiting", UINT32, HAS_SESSIONS, figures.max_waiting) },
-	{ A("max_queue", UINT32, HAS_SESSIONS, max_queue),
+	{ S("max_waiting", UINT32, figures.max_waiting) },
+	{ S("max_queue", UINT32, max_queue),
 	    GAUGE("max_queue_connections", "Connections that may wait.") },
-	{ A("prefetch", UINT32, HAS_SESSIONS, prefetch) },
-	{ A("parked", UINT32, HAS_SESSIONS, figures.parked),
+	{ S("prefetch", UINT32, prefetch) },
+	{ S("parked", UINT32, figures.parked),
 	    GAUGE("parked_connections",
 		"Connections between two requests, or before the first.") },
-	{ A("accepted", UINT64, HAS_SESSIONS, figures.accepted),
+	{ S("accepted", UINT64, figures.accepted),
 	    COUNTER("connections_accepted", "Connections accepted.") },
-	{ A("completed", UINT64, HAS_SESSIONS, figures.completed),
+	{ S("completed", UINT64, figures.completed),
 	    COUNTER("connections_ended", "Connections by their end."),
 	    .label = "outcome" },
-	{ A("refused", UINT64, HAS_SESSIONS, figures.refused),
-	    COUNTER("connections_ended", NULL), .label = "outcome" },
-	{ A("timed_out", UINT64, HAS_SESSIONS, figures.timed_out),
-	    COUNTER("connections_ended", NULL), .label = "outcome" },
-	{ A("abandoned", UINT64, HAS_SESSIONS, figures.abandoned),
-	    COUNTER("connections_ended", NULL), .label = "outcome" },
-	{ A("lost", UINT64, HAS_SESSIONS, figures.lost),
-	    COUNTER("connections_ended", NULL), .label = "outcome" },
-	{ A("retaken", UINT64, HAS_SESSIONS, figures.retaken),
+	{ S("refused", UINT64, figures.refused), ENDED },
+	{ S("timed_out", UINT64, figures.timed_out), ENDED },
+	{ S("abandoned", UINT64, figures.abandoned), ENDED },
+	{ S("lost", UINT64, figures.lost), ENDED },
+	{ S("retaken", UINT64, figures.retaken),
 	    COUNTER("connections_retaken",
 		"Connections taken back from dead processes.") },
-	{ A("idle_while_waiting", SPAN, HAS_SESSIONS, idle_while_waiting),
+	{ S("idle_while_waiting", SPAN, idle_while_waiting),
 	    COUNTER("idle_while_waiting_seconds",
 		"Time in which a connection waited beside an idle process.") },
 	{ A("backlog_unknown", NAME, HAS_NO_BACKLOG, measured.no_backlog) },
@@ -258,10 +253,10 @@ static const struct figure app_figures[] = {
 	{ A("kept", PERCENT, HAS_SESSIONS | HAS_KEPT, measured.kept),
 	    GAUGE("kept_ratio",
 		"Connections of the last minute that waited no longer.") },
-	{ A(NULL, BUCKETS, HAS_SESSIONS, queue_wait),
+	{ S(NULL, BUCKETS, queue_wait),
 	    GAUGE("queue_wait_seconds",
 		"How long connections waited for a process.") },
-	{ A(NULL, BUCKETS, HAS_SESSIONS, session_time),
+	{ S(NULL, BUCKETS, session_time),
 	    GAUGE("session_time_seconds", "How long sessions took.") },
 	{ A("spawned", UINT64, 0, figures.spawned),
 	    COUNTER("processes_started", "Processes started.") },
@@ -318,12 +313,40 @@ static const struct figure worker_figures[] = {
 
 /* --- JSON --------------------------------------------------------------- */
 
-/* Writes a number, behind a key or the name of a metric. */
 static void
-put_number(struct status *st, enum form form, const void *p)
+put_ends(struct emit *j, const uint64_t *exits)
+{
+	emit_object(j);
+	for (unsigned end = 0; end < PROCESS_ENDS; end++)
+		if (exits[end] != 0)
+			emit_put_uint(j,
+			    process_end_name((enum process_end)end),
+			    exits[end]);
+	emit_object_end(j);
+}
+
+static void
+put_keepers(struct emit *j, const struct status_app *a)
+{
+	emit_array(j);
+	for (uint32_t i = 0; i < a->nkeepers; i++) {
+		emit_object(j);
+		emit_put_uint(j, "pid", (uint64_t)a->keepers[i].pid);
+		emit_put_bool(j, "answers", a->keepers[i].answers);
+		emit_object_end(j);
+	}
+	emit_array_end(j);
+}
+
+/* Writes the value at p behind a key, or a number behind a metric's name. */
+static void
+put_value(struct status *st, enum form form, const void *p)
 {
 	const bool metric = st->format >= STATUS_METRICS;
+	const struct status_list *list = p;
+	const struct status_spans *spans = p;
 	struct emit *j = &st->json;
+	const char *s;
 	uint64_t us;
 
 	switch (form) {
@@ -353,25 +376,18 @@ put_number(struct status *st, enum form form, const void *p)
 		else
 			emit_percent(j, *(const double *)p);
 		break;
-	default:
-		emit_number(j, *(const double *)p);
+	case FORM_NAME:
+		emit_string(j, *(const char *const *)p);
 		break;
-	}
-}
-
-/* The members of a figure that has several of its own. */
-static void
-put_members(struct status *st, const struct figure *f, const void *p)
-{
-	const struct status_app *a = &st->apps[st->app];
-	const struct status_list *list = p;
-	const struct status_spans *spans = p;
-	const uint64_t *exits = p;
-	struct emit *j = &st->json;
-	const char *s;
-
-	emit_key(j, f->key);
-	switch (f->form) {
+	case FORM_CHARS:
+		emit_string(j, p);
+		break;
+	case FORM_STRING:
+		emit_string(j, status_string(st, *(const size_t *)p));
+		break;
+	case FORM_OBJECT:
+		emit_object(j);
+		break;
 	case FORM_STRINGS:
 		emit_array(j);
 		s = st->strings.data + list->first;
@@ -388,23 +404,13 @@ put_members(struct status *st, const struct figure *f, const void *p)
 		emit_object_end(j);
 		break;
 	case FORM_ENDS:
-		emit_object(j);
-		for (unsigned end = 0; end < PROCESS_ENDS; end++)
-			if (exits[end] != 0)
-				emit_put_uint(j,
-				    process_end_name((enum process_end)end),
-				    exits[end]);
-		emit_object_end(j);
+		put_ends(j, p);
+		break;
+	case FORM_KEEPERS:
+		put_keepers(j, &st->apps[st->app]);
 		break;
 	default:
-		emit_array(j);
-		for (uint32_t i = 0; i < a->nkeepers; i++) {
-			emit_object(j);
-			emit_put_uint(j, "pid", (uint64_t)a->keepers[i].pid);
-			emit_put_bool(j, "answers", a->keepers[i].answers);
-			emit_object_end(j);
-		}
-		emit_array_end(j);
+		emit_number(j, *(const double *)p);
 		break;
 	}
 }
@@ -418,32 +424,16 @@ put_row(
 
 	emit_object(j);
 	for (; f->form != FORM_LAST; f++) {
-		const void *p = (const char *)base + f->at;
-
 		if (f->form == FORM_END) {
 			emit_object_end(j);
-		} else if (f->key == NULL) {
-			continue;
-		} else if ((has & f->needs) != f->needs) {
+		} else if (f->key != NULL && (has & f->needs) == f->needs) {
+			emit_key(j, f->key);
+			put_value(st, f->form, (const char *)base + f->at);
+		} else if (f->key != NULL) {
 			emit_put_null(j, f->key);
 			if (f->form == FORM_OBJECT)
 				while (f->form != FORM_END)
 					f++;
-		} else if (f->form == FORM_NAME) {
-			emit_put_string(j, f->key, *(const char *const *)p);
-		} else if (f->form == FORM_CHARS) {
-			emit_put_string(j, f->key, p);
-		} else if (f->form == FORM_STRING) {
-			emit_put_string(
-			    j, f->key, status_string(st, *(const size_t *)p));
-		} else if (f->form == FORM_OBJECT) {
-			emit_key(j, f->key);
-			emit_object(j);
-		} else if (f->form > FORM_OBJECT) {
-			put_members(st, f, p);
-		} else {
-			emit_key(j, f->key);
-			put_number(st, f->form, p);
 		}
 	}
 }
@@ -548,13 +538,13 @@ put_name(struct status *st, const struct figure *f, const struct status_app *a,
 	st->json.keyed = true;
 }
 
-/* The end of its names: of samples, and in Prometheus' format of the head. */
+/* The end of the names of samples, and in Prometheus' format of the head. */
 static const char *
 suffix_of(const struct figure *f)
 {
-	return f->counts                      ? "_total"
-	    : strcmp(f->metric, "build") == 0 ? "_info"
-					      : "";
+	if (f->counts)
+		return "_total";
+	return strcmp(f->metric, "build") == 0 ? "_info" : "";
 }
 
 static void
@@ -573,8 +563,10 @@ put_family(struct status *st, const struct figure *f)
 		type = "counter";
 	else if (open && suffix_of(f)[0] != '\0')
 		type = "info";
-	text_printf(t, "# HELP apppool_%s%s %s\n", f->metric, suffix, f->help);
-	text_printf(t, "# TYPE apppool_%s%s %s\n", f->metric, suffix, type);
+	text_printf(t,
+	    "# HELP apppool_%s%s %s\n"
+	    "# TYPE apppool_%s%s %s\n",
+	    f->metric, suffix, f->help, f->metric, suffix, type);
 	for (size_t i = 0; open && i < sizeof(units) / sizeof(units[0]); i++)
 		if (unit != NULL && strcmp(unit + 1, units[i]) == 0)
 			text_printf(
@@ -636,7 +628,7 @@ put_samples(
 		break;
 	default:
 		put_name(st, f, a, suffix, f->label, f->key);
-		put_number(st, f->form, p);
+		put_value(st, f->form, p);
 		text_puts(&st->piece, "\n");
 		break;
 	}

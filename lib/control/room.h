@@ -383,7 +383,7 @@ struct clients {
 	size_t status_bytes; /* of all snapshots together */
 	bool worked; /* the expensive step of this turn has been done */
 	struct log_rate refused_rate; /* of command.c */
-	tstamp looked; /* by wait.c, at those that wait */
+	tstamp looked; /* at those that wait */
 	struct timer wake; /* there may be something to do then */
 };
 
@@ -414,6 +414,18 @@ void client_answer(struct client *cl, tstamp now);
 bool client_may_wait(struct client *cl);
 
 /*
+ * Has the client wait as long as goes_on returns true, which is asked at once,
+ * and at the end of turns of the loop, in which alone anything changes; goes_on
+ * says how far things are, and tells the client the end. Without goes_on true,
+ * the answer is there already.
+ */
+void client_wait_while(
+    struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
+
+/* A turn has ended. */
+void client_turn(struct clients *all, tstamp now);
+
+/*
  * Add to the answer: lines of text, in JSON one object; and the last line of
  * an unsuccessful answer.
  */
@@ -421,29 +433,6 @@ void client_tell(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void client_error(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* --- wait.c: answers that end when something has come about -------------- */
-
-/*
- * Has the client wait as long as goes_on returns true, which is asked at once,
- * and at the end of turns of the loop, in which alone anything changes; it says
- * how far things are, and tells the client the end. Without goes_on true, the
- * answer is there already.
- */
-void wait_while(
-    struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
-
-/* A turn has ended. */
-void wait_turn(struct clients *all, tstamp now);
-
-/*
- * Answers whether the client's app, or every app, is ready; or has the client
- * wait for it.
- */
-void wait_until_ready(struct client *cl);
-
-/* Has the client wait for the rollouts under way, if there are some. */
-void wait_until_rolled_out(struct client *cl);
 
 /* Whether a rollout is under way, or the reason of its end not yet told. */
 static inline bool
@@ -483,8 +472,7 @@ const struct group *target_subject(
     const struct supervisor *s, char *const *words);
 
 /* Does what a command wants; the answer is one line, when it is done. */
-void steer_run(
-    struct client *cl, enum command_id id, char *const *words, tstamp now);
+void steer_run(struct client *cl, enum command_id id, char *const *words);
 
 /* --- command.c: the commands of the socket, see apppoolctl(8) ------------ */
 

@@ -365,7 +365,7 @@ steer_restart(struct client *cl, tstamp now)
 			t->of = 1;
 		}
 	}
-	wait_while(cl, restart_goes_on);
+	client_wait_while(cl, restart_goes_on);
 }
 
 /* --- detach ------------------------------------------------------------- */
@@ -423,7 +423,7 @@ steer_detach(struct client *cl, tstamp now)
 	}
 	t->of = process_sessions(x);
 	pool_detach(p, t->process, now);
-	wait_while(cl, detach_goes_on);
+	client_wait_while(cl, detach_goes_on);
 }
 
 /* --- resize ------------------------------------------------------------- */
@@ -483,7 +483,7 @@ steer_resize(struct client *cl, struct group *g, char *const *words, tstamp now)
 		return;
 	}
 	if (size_set(g, (uint32_t)size[0], (uint32_t)size[1], why, now))
-		wait_while(cl, resize_goes_on);
+		client_wait_while(cl, resize_goes_on);
 	else
 		client_error(cl, "%s: %s", g->conf->name, why);
 }
@@ -536,7 +536,7 @@ steer_drain(struct client *cl, struct group *g, char *const *words, tstamp now)
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 		return;
 	}
-	wait_while(cl, hold_goes_on);
+	client_wait_while(cl, hold_goes_on);
 }
 
 static void
@@ -544,7 +544,7 @@ steer_stop(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
 	(void)words;
 	hold_stop(g, now);
-	wait_while(cl, hold_goes_on);
+	client_wait_while(cl, hold_goes_on);
 }
 
 /* --- resume and start --------------------------------------------------- */
@@ -590,7 +590,7 @@ steer_resume(struct client *cl, struct group *g, char *const *words, tstamp now)
 	}
 	if (g->hold.muted)
 		hold_resume(g, now);
-	wait_while(cl, run_goes_on);
+	client_wait_while(cl, run_goes_on);
 }
 
 static void
@@ -612,11 +612,11 @@ steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 	}
 	if (g->hold.stopped)
 		hold_start(g);
-	wait_while(cl, run_goes_on);
+	client_wait_while(cl, run_goes_on);
 }
 
 void
-steer_run(struct client *cl, enum command_id id, char *const *words, tstamp now)
+steer_run(struct client *cl, enum command_id id, char *const *words)
 {
 	/* A command is for one app, whose name comes first, or for targets. */
 	static const struct {
@@ -635,6 +635,7 @@ steer_run(struct client *cl, enum command_id id, char *const *words, tstamp now)
 	const bool app = steers[id].app != NULL;
 	char *const name[] = { words[0], NULL };
 	struct supervisor *s = cl->all->sup;
+	const tstamp now = loop_now(&s->loop);
 	const struct target *t;
 
 	assert(app || steers[id].targets != NULL);
