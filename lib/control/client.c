@@ -82,7 +82,7 @@ client_receive(struct client *cl, void *buf, size_t size)
 static void
 client_drop_status(struct client *cl)
 {
-	struct clients *all = cl->all;
+	struct control *all = cl->all;
 	struct client *other;
 
 	if (cl->status == NULL)
@@ -103,7 +103,7 @@ client_drop_status(struct client *cl)
 static void
 client_close(struct client *cl)
 {
-	struct clients *all = cl->all;
+	struct control *all = cl->all;
 	char rest[CLIENT_LINE_MAX];
 
 	if (cl->waits == WAIT_RELOAD)
@@ -129,7 +129,8 @@ client_close(struct client *cl)
 	free(cl->targets);
 	free(cl);
 	all->n--;
-	all->left(all);
+	/* There may be room for another one. */
+	acceptor_resume(&all->acceptor);
 }
 
 /* The client waits for what `waits` says, or leaves. May close it. */
@@ -221,7 +222,7 @@ client_take_status(struct client *cl, tstamp now)
 static void
 client_write(struct client *cl, tstamp now)
 {
-	struct clients *all = cl->all;
+	struct control *all = cl->all;
 
 	for (;;) {
 		while (cl->sent < cl->data_len) {
@@ -347,7 +348,7 @@ client_wait_while(
  * many turns few are looked after; the timer sees to it that one comes.
  */
 void
-client_turn(struct clients *all, tstamp now)
+client_turn(struct control *all, tstamp now)
 {
 	struct client *cl, *next;
 
@@ -442,7 +443,7 @@ client_is_stranger(const struct client *cl)
 static void
 client_limit_strangers(struct client *cl, tstamp now)
 {
-	struct clients *all = cl->all;
+	struct control *all = cl->all;
 	struct client *other, *silent = NULL, *same_silent = NULL;
 	unsigned n = 0, same = 0;
 
@@ -473,7 +474,7 @@ client_limit_strangers(struct client *cl, tstamp now)
  * that are about to ask are given a moment for it.
  */
 bool
-client_make_way(struct clients *all, tstamp now)
+client_make_way(struct control *all, tstamp now)
 {
 	tstamp soonest = TSTAMP_NEVER;
 
@@ -502,7 +503,7 @@ client_make_way(struct clients *all, tstamp now)
 }
 
 void
-client_new(struct clients *all, int fd, tstamp now)
+client_new(struct control *all, int fd, tstamp now)
 {
 	struct client *cl = calloc(1, sizeof(*cl));
 	struct ucred peer = { .uid = (uid_t)-1 };
@@ -529,34 +530,9 @@ client_new(struct clients *all, int fd, tstamp now)
 		client_limit_strangers(cl, now);
 }
 
-/* --- all of them -------------------------------------------------------- */
-
-static void
-clients_wake(struct timer *t, tstamp now)
-{
-	struct clients *all = TIMER_OWNER(t, struct clients, wake);
-
-	(void)now;
-	all->left(all);
-}
-
-void
-client_init(struct clients *all, struct supervisor *s,
-    void (*run)(struct client *, size_t len, tstamp now),
-    void (*left)(struct clients *))
-{
-	*all = (struct clients){
-		.sup = s,
-		.run = run,
-		.left = left,
-		.list = TAILQ_HEAD_INITIALIZER(all->list),
-	};
-	timer_init(&all->wake, clients_wake);
-}
-
 /* Of the answer each has the part that the socket takes at once. */
 void
-client_close_all(struct clients *all)
+client_close_all(struct control *all)
 {
 	struct client *cl;
 	const char *piece;

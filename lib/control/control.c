@@ -7,7 +7,6 @@
 #include "control/room.h"
 #include "daemon/listeners.h"
 #include "sys/fdpass.h"
-#include "sys/log.h"
 
 /*
  * Clients at a time, if there are descriptors to spare, and in any case;
@@ -22,25 +21,14 @@
 /* Connections in the backlog. */
 #define BACKLOG 1024
 
-struct control {
-	struct clients clients;
-	struct acceptor acceptor; /* closed: there is no control socket */
-	mode_t mode; /* of its file */
-	gid_t gid;
-	/* Of a change that is neither committed nor aborted: */
-	struct listener fresh; /* in place of the acceptor's; fd -1: none */
-	uint32_t spare; /* descriptors */
-	struct dump *dump; /* of the state, under way; NULL: none */
-};
-
 /* --- accepting ---------------------------------------------------------- */
 
 static bool
 control_admits(struct acceptor *a, tstamp now)
 {
-	struct clients *all = &LOOP_OWNER(a, struct control, acceptor)->clients;
+	struct control *c = LOOP_OWNER(a, struct control, acceptor);
 
-	if (all->n < all->max || client_make_way(all, now))
+	if (c->n < c->max || client_make_way(c, now))
 		return true;
 	acceptor_pause(a);
 	return false;
@@ -49,15 +37,14 @@ control_admits(struct acceptor *a, tstamp now)
 static void
 control_arrived(struct acceptor *a, int fd, tstamp now)
 {
-	client_new(&LOOP_OWNER(a, struct control, acceptor)->clients, fd, now);
+	client_new(LOOP_OWNER(a, struct control, acceptor), fd, now);
 }
 
 static void
-control_left(struct clients *all)
+control_wake(struct timer *t, tstamp now)
 {
-	struct control *c = LOOP_OWNER(all, struct control, clients);
-
-	acceptor_resume(&c->acceptor);
+	(void)now;
+	acceptor_resume(&TIMER_OWNER(t, struct control, wake)->acceptor);
 }
 
 /* --- listening ---------------------------------------------------------- */
@@ -101,7 +88,6 @@ static void
 control_commit(struct control *c, const struct conf *conf)
 {
 	const struct listener_spec spec = spec_of(conf);
-	struct clients *all = &c->clients;
 	const char *why;
 
 	if (conf->control == NULL) {
@@ -124,12 +110,12 @@ control_commit(struct control *c, const struct conf *conf)
 	c->mode = conf->control_mode;
 	c->gid = conf->control_gid;
 	/* Descriptors are for connections first. */
-	all->max = CLIENTS_MAX;
+	c->max = CLIENTS_MAX;
 	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
-		all->max = CLIENTS_SURE + c->spare;
-	all->max_strangers = all->max / 8 * 7;
-	all->max_each = all->max / 4;
-	all->max_waiting = all->max / 4 * 3;
+		c->max = CLIENTS_SURE + c->spare;
+	c->max_strangers = c->max / 8 * 7;
+	c->max_each = c->max / 4;
+	c->max_waiting = c->max / 4 * 3;
 	acceptor_resume(&c->acceptor);
 }
 
@@ -143,17 +129,11 @@ control_abort(struct control *c)
 }
 
 static void
-control_turn(struct control *c, tstamp now)
-{
-	client_turn(&c->clients, now);
-}
-
-static void
 control_close(struct control *c)
 {
 	control_abort(c);
 	acceptor_close(&c->acceptor);
-	client_close_all(&c->clients);
+	client_close_all(c);
 	if (c->dump != NULL)
 		dump_forget(c->dump);
 	free(c);
@@ -162,7 +142,7 @@ control_close(struct control *c)
 static void
 control_dump(struct control *c, tstamp now)
 {
-	dump_start(c->clients.sup, &c->dump, now);
+	dump_start(c->sup, &c->dump, now);
 }
 
 bool
@@ -176,7 +156,7 @@ control_register(struct supervisor *s)
 		.prepare = control_prepare,
 		.commit = control_commit,
 		.abort = control_abort,
-		.turn = control_turn,
+		.turn = client_turn,
 		.dump = control_dump,
 		.close = control_close,
 	};
@@ -186,7 +166,10 @@ control_register(struct supervisor *s)
 		log_error("control socket");
 		return false;
 	}
-	client_init(&c->clients, s, command_run, control_left);
+	c->sup = s;
+	c->run = command_run;
+	TAILQ_INIT(&c->list);
+	timer_init(&c->wake, control_wake);
 	acceptor_init(
 	    &c->acceptor, &s->loop, &s->looker, &acceptor_ops, ACCEPTS);
 	c->fresh.fd = -1;

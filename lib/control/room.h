@@ -23,6 +23,7 @@
 #include "daemon/counter.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
+#include "sys/acceptor.h"
 #include "sys/commands.h"
 #include "sys/emit.h"
 #include "sys/log.h"
@@ -336,7 +337,7 @@ struct progress {
 
 struct client {
 	TAILQ_ENTRY(client) next;
-	struct clients *all;
+	struct control *all;
 	struct loop_io io;
 	struct timer deadline; /* cuts it off */
 	tstamp came;
@@ -363,21 +364,19 @@ struct client {
 	tstamp until; /* the whole answer has to be taken */
 };
 
-struct clients {
+struct control {
 	struct supervisor *sup;
 	/*
 	 * Does what the line of a client says, of so many bytes. Afterwards its
 	 * waits, wants and out say how it goes on.
 	 */
 	void (*run)(struct client *, size_t len, tstamp now);
-	void (*left)(struct clients *); /* there may be room for another one */
 	TAILQ_HEAD(client_list, client) list;
 	unsigned n;
 	unsigned max; /* at a time */
 	unsigned max_strangers; /* of max: the rest is kept for the others */
 	unsigned max_each; /* of one stranger */
-	unsigned max_waiting; /* of max: the rest is for clients that are
-				 answered at once */
+	unsigned max_waiting; /* of max: others are answered at once */
 	unsigned nwaiting; /* clients that wait, but for memory; and those
 			      that follow events, even while they read */
 	size_t status_bytes; /* of all snapshots together */
@@ -385,27 +384,29 @@ struct clients {
 	struct log_rate refused_rate; /* of command.c */
 	tstamp looked; /* at those that wait */
 	struct timer wake; /* there may be something to do then */
+	struct acceptor acceptor; /* closed: there is no control socket */
+	mode_t mode; /* of its file */
+	gid_t gid;
+	/* Of a change that is neither committed nor aborted: */
+	struct listener fresh; /* in place of the acceptor's; fd -1: none */
+	uint32_t spare; /* descriptors */
+	struct dump *dump; /* of the state, under way; NULL: none */
 };
 
-/* No clients, and room for none. */
-void client_init(struct clients *all, struct supervisor *s,
-    void (*run)(struct client *, size_t len, tstamp now),
-    void (*left)(struct clients *));
-
 /* Answers under way are cut; clients that wait for the end have it now. */
-void client_close_all(struct clients *all);
+void client_close_all(struct control *all);
 
 /*
  * Takes fd over. If a stranger has too many connections, one that has said
  * nothing yet is told so and ends, the oldest of them first; or else this one.
  */
-void client_new(struct clients *all, int fd, tstamp now);
+void client_new(struct control *all, int fd, tstamp now);
 
 /*
  * Ends the client that has been idle longest, a stranger if there is one: it
  * has had its time, or when it has had it, there is room. False: none now.
  */
-bool client_make_way(struct clients *all, tstamp now);
+bool client_make_way(struct control *all, tstamp now);
 
 /* Begins to send the answer. May close the client. */
 void client_answer(struct client *cl, tstamp now);
@@ -423,7 +424,7 @@ void client_wait_while(
     struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
 
 /* A turn has ended. */
-void client_turn(struct clients *all, tstamp now);
+void client_turn(struct control *all, tstamp now);
 
 /*
  * Add to the answer: lines of text, in JSON one object; and the last line of
@@ -492,8 +493,7 @@ struct command_line {
  */
 const char *command_split(char *line, size_t len, struct command_line *out);
 
-/* Does what the line of the client says, of so many bytes: for client_init().
- */
+/* Does what the line of the client says, of so many bytes. */
 void command_run(struct client *cl, size_t len, tstamp now);
 
 #endif

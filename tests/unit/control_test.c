@@ -47,7 +47,7 @@ static tstamp now;
 
 static unsigned stops;
 static uint32_t spare;
-static struct clients *clients;
+static struct control *clients;
 static reload_done *reload_call;
 static void *reload_arg;
 
@@ -196,8 +196,7 @@ begin(void)
 	groups[0] = &group;
 	NEED(poolcounter_init(&sup) == 0);
 	(void)control_register(&sup);
-	/* The clients are the first of what the service has. */
-	clients = (struct clients *)sup.control_arg;
+	clients = sup.control_arg;
 	CHECK_EQ(0, reconfigure(&sup));
 }
 
