@@ -330,11 +330,11 @@ death_begin(struct worker *w, const struct reap_death *death, tstamp now)
 
 /* --- reaping ----------------------------------------------------------- */
 
-/* Kills the rest of its group while the zombie pins the number; see reap.h. */
+/* Kills the rest of its group while the zombie pins the number. */
 static void
 death_reap_worker(struct worker *w, const struct reap_death *death, tstamp now)
 {
-	reap_take(death->pid);
+	reap_take(death->pid, true);
 	if (w->template != NULL)
 		template_died(w, death, now);
 	else

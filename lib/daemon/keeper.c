@@ -171,24 +171,19 @@ keeper_start(struct lane_job *job)
 {
 	struct keeper *k = LOOP_OWNER(job, struct keeper, job);
 	struct keeper_page *page = MAP_FAILED;
-	/* The keeper's user may not be able to find it. */
-	int program = open(k->path, O_PATH | O_CLOEXEC);
 	int memory = memfd_create("apppool-keeper", MFD_CLOEXEC);
 
 	if (memory != -1 && ftruncate(memory, sizeof(*page)) == 0)
 		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
 		    MAP_SHARED, memory, 0);
-	if (program == -1 || page == MAP_FAILED) {
+	if (page == MAP_FAILED) {
 		k->result.stage = CHILD_EXEC;
 		k->result.error = errno;
 	} else {
-		k->spec.program = program;
 		k->fds[1] = memory;
 		k->page = page;
 		(void)child_spawn(&k->spec, &k->result);
 	}
-	if (program != -1)
-		(void)close(program);
 	if (memory != -1)
 		(void)close(memory);
 }
@@ -244,6 +239,7 @@ keeper_new(struct keepers *all, tstamp now)
 	/* With our user where we are not root; then workers have it, too. */
 	k->argv[0] = title;
 	k->spec = (struct child_spec){ .path = k->path,
+		.opened = true,
 		.argv = k->argv,
 		.stdio = { -1, -1, -1 },
 		.fds = k->fds,
@@ -252,7 +248,6 @@ keeper_new(struct keepers *all, tstamp now)
 		.set_identity = conf->keeper_changes,
 		.uid = conf->keeper_uid,
 		.gid = conf->keeper_gid };
-	child_result_init(&k->result);
 	if (loop_set(&all->sup->loop, &k->io, EPOLLIN) == -1) {
 		keeper_free(k);
 		return NULL;

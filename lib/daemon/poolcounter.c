@@ -284,8 +284,6 @@ counter_process_work(struct lane_job *job)
 	struct counter_process *p =
 	    LOOP_OWNER(job, struct counter_process, job);
 	struct counter_figures *page = MAP_FAILED;
-	/* The keeper's user, whose it is to be, may not be able to find it. */
-	int program = open(p->path, O_PATH | O_CLOEXEC);
 	int memory =
 	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
@@ -294,17 +292,14 @@ counter_process_work(struct lane_job *job)
 	    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
 		page =
 		    mmap(NULL, sizeof(*page), PROT_READ, MAP_SHARED, memory, 0);
-	if (program == -1 || page == MAP_FAILED) {
+	if (page == MAP_FAILED) {
 		p->result.stage = CHILD_EXEC;
 		p->result.error = errno;
 	} else {
-		p->spec.program = program;
 		p->fds[1] = memory;
 		p->page = page;
 		(void)child_spawn(&p->spec, &p->result);
 	}
-	if (program != -1)
-		(void)close(program);
 	if (memory != -1)
 		(void)close(memory);
 }
@@ -397,6 +392,7 @@ counter_process_begin(struct poolcounter *all, tstamp now)
 	p->envp[0] = p->journal;
 	/* No user's processes are to look into those that have its clients. */
 	p->spec = (struct child_spec){ .path = p->path,
+		.opened = true,
 		.argv = p->argv,
 		.envp = p->envp,
 		.stdio = { -1, ends[1], ends[1] },
@@ -407,7 +403,6 @@ counter_process_begin(struct poolcounter *all, tstamp now)
 		.uid = conf->keeper_uid,
 		.gid = conf->keeper_gid,
 		.no_new_privs = true };
-	child_result_init(&p->result);
 	if (loop_set(&all->sup->loop, &p->io, EPOLLIN) == -1) {
 		counter_process_free(p);
 		return false;

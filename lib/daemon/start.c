@@ -58,8 +58,6 @@ struct start {
 	size_t nenv;
 	bool no_memory; /* for one of those strings */
 	const char *output_file; /* to be opened in the lane, or by the child */
-	int open_error; /* errno of opening unopened; 0: none */
-	const char *unopened;
 	struct child_result result;
 };
 
@@ -315,7 +313,9 @@ start_command(struct start *t)
 	t->spec.path = command[0];
 	t->spec.argv = t->argv;
 	if (conf->program.adapter != NULL) {
+		/* The app's user, in the app's root, may not find it. */
 		t->spec.path = conf->program.adapter;
+		t->spec.opened = true;
 		/* The adapter would fail with it too late, each time anew. */
 		t->spec.next = command[0];
 		if (asprintf(&t->argv[n], "apppoold: %s adapter of %s",
@@ -389,34 +389,26 @@ start_work(struct lane_job *job)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
 	struct start *t = LOOP_OWNER(job, struct start, job);
-	int program = 0, output = -1;
+	int output = -1;
 	char why[OWNFILE_WHY] = "";
 
 	if (t->output_file != NULL) {
 		output =
 		    ownfile_open(t->output_file, OWNFILE_ANY, flags, 0640, why);
-		if (output == -1 && why[0] != '\0')
-			t->spec.output = t->output_file;
-		else if (output == -1 || fcntl(output, F_SETFL, O_APPEND) == -1)
-			t->open_error = errno;
-		else
+		if (output != -1 && fcntl(output, F_SETFL, O_APPEND) != -1) {
 			t->spec.stdio[1] = t->spec.stdio[2] = output;
-		t->unopened = t->output_file;
+		} else {
+			t->spec.output = t->output_file;
+			t->result.stage = CHILD_OUTPUT;
+			t->result.error =
+			    output == -1 && why[0] != '\0' ? 0 : errno;
+		}
 	}
-	/* The app's user, in the app's root, may not be able to find it. */
-	if (t->open_error == 0 && t->spec.next != NULL &&
-	    (program = open(t->spec.path, O_PATH | O_CLOEXEC)) == -1) {
-		t->open_error = errno;
-		t->unopened = t->spec.path;
-	}
-	t->spec.program = program;
-	if (t->open_error == 0)
+	if (t->result.error == 0)
 		(void)child_spawn(&t->spec, &t->result);
 	/* Closing a file may write it to the disk. */
 	if (output != -1)
 		(void)close(output);
-	if (program > 0)
-		(void)close(program);
 }
 
 /* --- in the loop ------------------------------------------------------- */
@@ -429,22 +421,12 @@ start_done(struct lane_job *job, tstamp now)
 	struct worker *w = t->w;
 	struct supervisor *s = w->sup;
 	void (*done)(struct worker *, const char *, bool, tstamp) = t->done;
-	bool failed = true, no_room;
+	bool failed = t->result.error != 0, no_room = child_no_room(&t->result);
 	pid_t pid = t->result.pid;
 	char why[256] = "";
 
-	if (t->open_error != 0) {
-		no_room = t->open_error == EMFILE || t->open_error == ENFILE ||
-		    t->open_error == ENOMEM;
-		(void)snprintf(why, sizeof(why), "cannot open %s: %s",
-		    t->unopened, strerror(t->open_error));
-	} else {
-		failed = t->result.error != 0;
-		no_room = failed && child_no_room(&t->result);
-		if (failed)
-			(void)child_explain(
-			    &t->spec, &t->result, why, sizeof(why));
-	}
+	if (failed)
+		(void)child_explain(&t->spec, &t->result, why, sizeof(why));
 	keeper_ends_given(w->output);
 	TAILQ_REMOVE(&s->starting, w, start.next);
 	w->start.result = NULL;
@@ -480,7 +462,6 @@ start_program(
 	t->job.work = start_work;
 	t->job.done = start_done;
 	t->config = config_ref(g->config);
-	child_result_init(&t->result);
 	if (!start_spec(t) || !start_variables(t) || !start_command(t) ||
 	    !start_output(t)) {
 		error = errno;

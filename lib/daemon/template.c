@@ -153,7 +153,7 @@ fork_signal(const struct fork *f, int sig)
 {
 	if (f->named > 1 && reap_is_child(f->named) &&
 	    getsid(f->named) == f->session && !fork_is_another(f, f->named))
-		(void)child_signal_group(f->named, sig);
+		(void)child_signal(f->named, sig, true);
 }
 
 /* It has ended, unheard, and is reaped. */
@@ -420,10 +420,7 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 		if (awaited && f->named != 0)
 			named = f;
 	}
-	if (forked)
-		reap_take(death->pid);
-	else
-		reap_stranger(death->pid);
+	reap_take(death->pid, forked);
 	if (named != NULL) {
 		fork_died(named, death, now);
 	} else if (!TAILQ_EMPTY(&all->forks)) {

@@ -216,11 +216,10 @@ worker_signal(struct worker *w, int sig, bool group)
 		if (w->start.fork != NULL)
 			fork_signal(w->start.fork, sig);
 		if (sig == SIGKILL && starting != 0)
-			(void)child_signal(starting, sig);
+			(void)child_signal(starting, sig, false);
 		return;
 	}
 	log_debug(
 	    "sending signal %d to %s (pid %ld)", sig, w->id, (long)w->pid);
-	(void)(group ? child_signal_group(w->pid, sig)
-		     : child_signal(w->pid, sig));
+	(void)child_signal(w->pid, sig, group);
 }

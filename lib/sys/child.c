@@ -74,7 +74,7 @@ struct start {
 
 /* Signals and the umask go along: setting them cannot fail. */
 static int
-child_begin_session(struct start *st)
+begin_session(struct start *st)
 {
 	/* All zero: SIG_DFL, no flags and no mask, on each architecture. */
 	static const unsigned long plain[8];
@@ -88,46 +88,10 @@ child_begin_session(struct start *st)
 }
 
 /*
- * Takes the user and group that files are opened by, and no capability, as one
- * of them opens all files. The other groups stay: chroot(2) and chdir(2) are
- * called by a privilege that needs none.
+ * Opens the file by the user and group that the child is to have, and without
+ * capabilities, as one of them opens all files. The other groups stay so from
+ * here on: chroot(2) and chdir(2) are called by a privilege that needs none.
  */
-static int
-open_as_child(struct start *st)
-{
-	const struct child_spec *s = st->spec;
-
-	if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1)
-		return -1;
-	(void)setfsgid(s->gid);
-	(void)setfsuid(s->uid);
-	/* Both calls return the former number, and no error. */
-	if ((gid_t)setfsgid((gid_t)-1) != s->gid ||
-	    (uid_t)setfsuid((uid_t)-1) != s->uid) {
-		errno = EPERM;
-		return -1;
-	}
-	st->caps_header.version = _LINUX_CAPABILITY_VERSION_3;
-	if (syscall(SYS_capget, &st->caps_header, st->caps) == -1)
-		return -1;
-	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
-		st->no_caps[i] = st->caps[i];
-		st->no_caps[i].effective = 0;
-	}
-	return (int)syscall(SYS_capset, &st->caps_header, st->no_caps);
-}
-
-/* As before; root's user also gets back what setfsuid(2) took. */
-static int
-open_as_parent(struct start *st, uid_t uid, gid_t gid)
-{
-	if (syscall(SYS_capset, &st->caps_header, st->caps) == -1)
-		return -1;
-	(void)setfsuid(uid);
-	(void)setfsgid(gid);
-	return 0;
-}
-
 static int
 open_output(struct start *st)
 {
@@ -136,18 +100,39 @@ open_output(struct start *st)
 	const struct child_spec *s = st->spec;
 	const uid_t uid = (uid_t)setfsuid((uid_t)-1);
 	const gid_t gid = (gid_t)setfsgid((gid_t)-1);
-	int fd;
 
-	if (s->output == NULL)
+	if (s->set_identity) {
+		if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1)
+			return -1;
+		(void)setfsgid(s->gid);
+		(void)setfsuid(s->uid);
+		/* Both calls return the former number, and no error. */
+		if ((gid_t)setfsgid((gid_t)-1) != s->gid ||
+		    (uid_t)setfsuid((uid_t)-1) != s->uid) {
+			errno = EPERM;
+			return -1;
+		}
+		st->caps_header.version = _LINUX_CAPABILITY_VERSION_3;
+		if (syscall(SYS_capget, &st->caps_header, st->caps) == -1)
+			return -1;
+		for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+			st->no_caps[i] = st->caps[i];
+			st->no_caps[i].effective = 0;
+		}
+		if (syscall(SYS_capset, &st->caps_header, st->no_caps) == -1)
+			return -1;
+	}
+	st->fds[1] = st->fds[2] = open(s->output, flags, 0640);
+	if (st->fds[1] == -1 || fcntl(st->fds[1], F_SETFL, O_APPEND) == -1)
+		return -1;
+	if (!s->set_identity)
 		return 0;
-	if (s->set_identity && open_as_child(st) == -1)
+	/* Root's user also gets back what setfsuid(2) took. */
+	if (syscall(SYS_capset, &st->caps_header, st->caps) == -1)
 		return -1;
-	fd = open(s->output, flags, 0640);
-	if (fd == -1 || fcntl(fd, F_SETFL, O_APPEND) == -1)
-		return -1;
-	st->fds[1] = fd;
-	st->fds[2] = fd;
-	return s->set_identity ? open_as_parent(st, uid, gid) : 0;
+	(void)setfsuid(uid);
+	(void)setfsgid(gid);
+	return 0;
 }
 
 static int
@@ -186,9 +171,8 @@ arrange_descriptors(struct start *st)
 	}
 	if (close_range(st->nfds, ~0U, 0) == -1)
 		return -1;
-	return st->spec->program == 0
-	    ? 0
-	    : fcntl((int)st->nfds - 1, F_SETFD, FD_CLOEXEC);
+	return st->spec->opened ? fcntl((int)st->nfds - 1, F_SETFD, FD_CLOEXEC)
+				: 0;
 }
 
 static int
@@ -205,37 +189,12 @@ set_limits(struct start *st)
 }
 
 static int
-set_nice(struct start *st)
-{
-	return st->spec->set_nice ? setpriority(PRIO_PROCESS, 0, st->spec->nice)
-				  : 0;
-}
-
-static int
-change_root(struct start *st)
-{
-	return st->spec->chroot == NULL ? 0 : chroot(st->spec->chroot);
-}
-
-static int
-change_directory(struct start *st)
-{
-	if (st->spec->directory != NULL)
-		return chdir(st->spec->directory);
-	/* Without chdir(2) the working directory stays outside the root. */
-	return st->spec->chroot == NULL ? 0 : chdir("/");
-}
-
-static int
 set_identity(struct start *st)
 {
 	const struct child_spec *s = st->spec;
 
-	if (!s->set_identity)
-		return 0;
-	if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1)
-		return -1;
-	if (syscall(CALL_SETRESGID, s->gid, s->gid, s->gid) == -1)
+	if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1 ||
+	    syscall(CALL_SETRESGID, s->gid, s->gid, s->gid) == -1)
 		return -1;
 	/* A process that is not root's would keep these in the next step. */
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
@@ -245,25 +204,6 @@ set_identity(struct start *st)
 	if (syscall(CALL_SETRESUID, s->uid, s->uid, s->uid) == -1)
 		return -1;
 	return s->filter_accept ? acceptfilter_guard() : 0;
-}
-
-static int
-set_no_new_privs(struct start *st)
-{
-	return st->spec->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
-				      : 0;
-}
-
-/* For LISTEN_PID, which only the child itself can know this early. */
-static void
-write_number(char *to)
-{
-	char digits[NUMBER_DIGITS], *end = digits + sizeof(digits);
-	const char *at = number_write(end, (uint64_t)syscall(SYS_getpid));
-
-	while (at < end)
-		*to++ = *at++;
-	*to = '\0';
 }
 
 /* The real user and group, which access(2) goes by, are the effective ones. */
@@ -278,55 +218,40 @@ check_file(struct start *st, const char *path)
 	return -1;
 }
 
-/* The path in the first line of a script; "": no script, or unreadable. */
-static void
-find_interpreter(struct start *st, const char *path)
-{
-	char *line = st->line, *interpreter = st->result->interpreter;
-	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-	int fd = open(path, flags);
-	size_t start = 2, len;
-	ssize_t n;
-
-	if (fd == -1)
-		return;
-	n = read(fd, line, sizeof(st->line) - 1);
-	(void)close(fd);
-	if (n < 2 || line[0] != '#' || line[1] != '!')
-		return;
-	line[n] = '\0';
-	start += strspn(line + start, " \t");
-	len = strcspn(line + start, " \t\n");
-	memcpy(interpreter, line + start, len);
-	interpreter[len] = '\0';
-}
-
 /*
  * Whether a program could be executed: 0, or -1 and errno, EISDIR or what
- * execve(2) would say of the file, or of the interpreter that a script names.
- * The path of the latter is then in the result, else "". A format that this
- * machine does not know is found by execve(2) alone.
+ * execve(2) would say of the file, or of the interpreter that the first line of
+ * a script names. The path of the latter is then in the result, else "". A
+ * format that this machine does not know is found by execve(2) alone.
  */
 static int
 check_executable(struct start *st, const char *path)
 {
-	char *interpreter = st->result->interpreter;
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	char *line = st->line, *interpreter = st->result->interpreter;
+	ssize_t n = 0;
+	size_t len;
+	int fd;
 
 	interpreter[0] = '\0';
 	if (check_file(st, path) == -1)
 		return -1;
-	find_interpreter(st, path);
-	if (interpreter[0] != '\0' && check_file(st, interpreter) == -1)
+	fd = open(path, flags);
+	if (fd != -1) {
+		n = read(fd, line, sizeof(st->line) - 1);
+		(void)close(fd);
+	}
+	if (n < 2 || line[0] != '#' || line[1] != '!')
+		return 0;
+	line[n] = '\0';
+	line += 2 + strspn(line + 2, " \t");
+	len = strcspn(line, " \t\n");
+	memcpy(interpreter, line, len);
+	interpreter[len] = '\0';
+	if (len > 0 && check_file(st, interpreter) == -1)
 		return -1;
 	interpreter[0] = '\0';
 	return 0;
-}
-
-static int
-check_next(struct start *st)
-{
-	return st->spec->next == NULL ? 0
-				      : check_executable(st, st->spec->next);
 }
 
 static int
@@ -336,39 +261,66 @@ execute(struct start *st)
 	static char *const empty[] = { NULL };
 	const struct child_spec *s = st->spec;
 	char *const *envp = s->envp != NULL ? s->envp : empty;
+	char *end = st->line + sizeof(st->line), *at;
 	int error;
 
-	if (s->number != NULL)
-		write_number(s->number);
+	/* Only the child itself can know LISTEN_PID this early. */
+	if (s->number != NULL) {
+		at = number_write(end, (uint64_t)syscall(SYS_getpid));
+		memcpy(s->number, at, (size_t)(end - at));
+		s->number[end - at] = '\0';
+	}
 	(void)syscall(
 	    SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, SIGSET_BYTES);
-	if (s->program != 0)
+	if (s->opened)
 		return (int)syscall(SYS_execveat, (int)st->nfds - 1, "",
 		    s->argv, envp, AT_EMPTY_PATH);
 	(void)execve(s->path, s->argv, envp);
 	/* The file that ENOENT or EACCES is about may be another one. */
 	error = errno;
 	if ((error == ENOENT || error == EACCES) &&
-	    check_executable(st, st->spec->path) == -1)
+	    check_executable(st, s->path) == -1)
 		return -1;
 	errno = error;
 	return -1;
 }
 
-static int (*const steps[])(struct start *) = {
-	[CHILD_SESSION] = child_begin_session,
-	[CHILD_OUTPUT] = open_output,
-	[CHILD_NULL] = open_null,
-	[CHILD_DESCRIPTORS] = arrange_descriptors,
-	[CHILD_LIMITS] = set_limits,
-	[CHILD_NICE] = set_nice,
-	[CHILD_CHROOT] = change_root,
-	[CHILD_DIRECTORY] = change_directory,
-	[CHILD_IDENTITY] = set_identity,
-	[CHILD_NO_NEW_PRIVS] = set_no_new_privs,
-	[CHILD_NEXT] = check_next,
-	[CHILD_EXEC] = execute,
-};
+static int
+take_step(struct start *st, enum child_stage stage)
+{
+	const struct child_spec *s = st->spec;
+
+	switch (stage) {
+	case CHILD_SESSION:
+		return begin_session(st);
+	case CHILD_OUTPUT:
+		return s->output != NULL ? open_output(st) : 0;
+	case CHILD_NULL:
+		return open_null(st);
+	case CHILD_DESCRIPTORS:
+		return arrange_descriptors(st);
+	case CHILD_LIMITS:
+		return set_limits(st);
+	case CHILD_NICE:
+		return s->set_nice ? setpriority(PRIO_PROCESS, 0, s->nice) : 0;
+	case CHILD_CHROOT:
+		return s->chroot != NULL ? chroot(s->chroot) : 0;
+	case CHILD_DIRECTORY:
+		if (s->directory != NULL)
+			return chdir(s->directory);
+		/* The working directory would stay outside the root. */
+		return s->chroot != NULL ? chdir("/") : 0;
+	case CHILD_IDENTITY:
+		return s->set_identity ? set_identity(st) : 0;
+	case CHILD_NO_NEW_PRIVS:
+		return s->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+				       : 0;
+	case CHILD_NEXT:
+		return s->next != NULL ? check_executable(st, s->next) : 0;
+	default:
+		return execute(st);
+	}
+}
 
 /* All that the child does; clone(2) ends it with the status returned. */
 static int
@@ -378,7 +330,7 @@ run_steps(void *arg)
 
 	for (int stage = CHILD_SESSION; stage <= CHILD_EXEC; stage++) {
 		st->result->stage = (enum child_stage)stage;
-		if (steps[stage](st) == -1)
+		if (take_step(st, st->result->stage) == -1)
 			break;
 	}
 	st->result->error = errno;
@@ -387,42 +339,12 @@ run_steps(void *arg)
 
 /* --- the parent --------------------------------------------------------- */
 
-void
-child_result_init(struct child_result *r)
-{
-	atomic_init(&r->pid, 0);
-	r->stage = CHILD_CLONE;
-	r->error = 0;
-	r->limit = 0;
-	r->interpreter[0] = '\0';
-}
-
-/* Returns, once the child runs its program or is dead, its number, or -1. */
-static pid_t
-clone_child(struct start *st)
-{
-	char *stack;
-	pid_t pid;
-	int error;
-
-	stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	if (stack == MAP_FAILED)
-		return -1;
-	/* Stacks grow downwards. */
-	pid = clone(run_steps, stack + STACK_SIZE,
-	    CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, st,
-	    (pid_t *)&st->result->pid, NULL, NULL);
-	error = errno;
-	(void)munmap(stack, STACK_SIZE);
-	errno = error;
-	return pid;
-}
-
 int
 child_spawn(const struct child_spec *spec, struct child_result *result)
 {
 	struct start st = { .spec = spec, .result = result };
+	int program = -1;
+	char *stack;
 
 	assert(spec->nfds <= CHILD_FDS_MAX);
 	assert(result->error == 0);
@@ -433,29 +355,41 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 	st.nfds = 3 + (unsigned)spec->nfds;
 	if (spec->filter_accept)
 		st.fds[st.nfds++] = -1;
-	if (spec->program != 0)
-		st.fds[st.nfds++] = spec->program;
-
-	if (clone_child(&st) == -1) {
+	if (spec->opened) {
+		program = open(spec->path, O_PATH | O_CLOEXEC);
+		if (program == -1) {
+			result->stage = CHILD_EXEC;
+			result->error = errno;
+			return -1;
+		}
+		st.fds[st.nfds++] = program;
+	}
+	stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+	/*
+	 * Stacks grow downwards. The call returns when the child runs its
+	 * program or is dead.
+	 */
+	if (stack == MAP_FAILED ||
+	    clone(run_steps, stack + STACK_SIZE,
+		CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, &st,
+		(pid_t *)&result->pid, NULL, NULL) == -1) {
 		result->stage = CHILD_CLONE;
 		result->error = errno;
 	}
+	if (stack != MAP_FAILED)
+		(void)munmap(stack, STACK_SIZE);
+	if (program != -1)
+		(void)close(program);
 	return result->error == 0 ? 0 : -1;
 }
 
 int
-child_signal(pid_t pid, int sig)
+child_signal(pid_t pid, int sig, bool group)
 {
 	/* 0 and below are groups, and -1 every process. */
 	assert(pid > 1);
-	return kill(pid, sig);
-}
-
-int
-child_signal_group(pid_t pid, int sig)
-{
-	assert(pid > 1);
-	return kill(getpgid(pid) == pid ? -pid : pid, sig);
+	return kill(group && getpgid(pid) == pid ? -pid : pid, sig);
 }
 
 /* --- failures in words -------------------------------------------------- */
@@ -505,10 +439,11 @@ child_explain(const struct child_spec *spec, const struct child_result *r,
 	const char *what = steps_failed[r->stage].what;
 	const char *error = strerror(r->error);
 
-	if (r->stage == CHILD_OUTPUT && r->error == ELOOP)
+	/* The child has opened it, and not the caller before. */
+	if (r->stage == CHILD_OUTPUT && r->pid != 0 && r->error == ELOOP)
 		error = "it is a symbolic link: remove it, or name the file it "
 			"leads to";
-	if (r->stage == CHILD_OUTPUT && spec->set_identity)
+	if (r->stage == CHILD_OUTPUT && r->pid != 0 && spec->set_identity)
 		(void)snprintf(buf, size, "%s %s as user %u and group %u: %s",
 		    failed, what, (unsigned)spec->uid, (unsigned)spec->gid,
 		    error);
@@ -556,20 +491,14 @@ reap_is_child(pid_t pid)
 }
 
 void
-reap_take(pid_t pid)
-{
-	/* 0 would be our own group, and -1 every process. */
-	assert(pid > 1);
-	if (getpgid(pid) == pid)
-		(void)kill(-pid, SIGKILL);
-	reap_stranger(pid);
-}
-
-void
-reap_stranger(pid_t pid)
+reap_take(pid_t pid, bool group)
 {
 	siginfo_t info;
 
+	/* 0 would be our own group, and -1 every process. */
+	assert(pid > 1);
+	if (group && getpgid(pid) == pid)
+		(void)kill(-pid, SIGKILL);
 	/* WNOHANG: should the child not be dead, we do not wait for it. */
 	(void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
 }

@@ -3,8 +3,8 @@
 
 /*
  * Starting a program as a child, at a cost that does not depend on the size of
- * the daemon, and with every failure told as exactly as the kernel tells it.
- * Reaping the child is reap.h's.
+ * the daemon, and with every failure told as exactly as the kernel tells it;
+ * and reaping it.
  */
 
 #include <sys/resource.h>
@@ -13,12 +13,6 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
-
-/*
- * Starting a program as a child, at a cost that does not depend on the size of
- * the daemon, and with every failure told as exactly as the kernel tells it.
- * Reaping the child is reap.h's.
- */
 
 /* Descriptors a child may be given beyond 0, 1 and 2. */
 #define CHILD_FDS_MAX 64
@@ -35,19 +29,18 @@ struct child_limit {
 };
 
 /*
- * What to start. child_spawn() changes nothing here but *number and keeps
- * nothing; all of it must stay as it is meanwhile. Where all but path and argv
- * is zero, the child has our descriptor 0 three times, an empty environment
- * and our identity.
+ * What to start; all of it must stay as it is while child_spawn() runs, which
+ * changes *number alone. Where all but path and argv is zero, the child has our
+ * descriptor 0 three times, an empty environment and our identity.
  */
 struct child_spec {
 	/* With a slash, as PATH is not searched; seen from the directory. */
 	const char *path;
 	/*
-	 * A descriptor of the file to be executed instead of path, which the
-	 * child need not be able to find; no script. 0: path is executed.
+	 * The path is opened by us, and executed by that descriptor: the child
+	 * need not be able to find it. No script.
 	 */
-	int program;
+	bool opened;
 	/*
 	 * The file that the program is to execute in its turn, with a slash:
 	 * the start fails if the child could not execute it. NULL: none.
@@ -116,6 +109,7 @@ enum child_stage {
 	CHILD_EXEC
 };
 
+/* All zero before child_spawn(). */
 struct child_result {
 	/*
 	 * 0 until the child exists. The kernel writes it before the child
@@ -129,9 +123,6 @@ struct child_result {
 	/* The interpreter of a script that could not be executed; or "". */
 	char interpreter[CHILD_INTERPRETER_SIZE];
 };
-
-/* To be called before the result is given to another thread. */
-void child_result_init(struct child_result *);
 
 /*
  * Starts the program as the leader of a session and process group of its own,
@@ -162,27 +153,17 @@ const char *child_explain(const struct child_spec *,
     const struct child_result *, char *buf, size_t size);
 
 /*
- * For children not reaped yet; a group, if the child leads one. Return 0, or -1
- * and the errno of kill(2).
+ * Signals a child that is not reaped yet, and with group all of the process
+ * group that it leads. 0, or -1 and the errno of kill(2).
  */
-int child_signal(pid_t, int sig);
-int child_signal_group(pid_t, int sig);
+int child_signal(pid_t, int sig, bool group);
 
 /* --- reaping ---------------------------------------------------------- */
 
 /*
- * Reaping children. A dead child is looked at first and reaped after: while it
- * is a zombie, no other process can get its number, and so its process group
- * can be killed without hitting another one.
- *
- *	while (reap_peek(0, &death)) {
- *		if (death.pid is in flight)	child_spawn() has not returned:
- *			break;			go on when its lane has
- *		if (death.pid is a worker)
- *			reap_take(death.pid);
- *		else				also one that failed to exec
- *			reap_stranger(death.pid);
- *	}
+ * A dead child is looked at first and reaped after: while it is a zombie, no
+ * other process can get its number, and so its process group can be killed
+ * without hitting another one.
  */
 
 struct reap_death {
@@ -202,16 +183,11 @@ bool reap_peek(pid_t, struct reap_death *out);
 bool reap_is_child(pid_t);
 
 /*
- * Kills the rest of the dead child's process group, if it led one, and reaps
- * the child.
+ * Reaps the dead child; with group the rest of the process group that it led
+ * is killed before. Without for an orphan that came to us because we are its
+ * subreaper, or process 1; and for a child that never ran its program.
  */
-void reap_take(pid_t);
-
-/*
- * Reaps a dead child alone: an orphan that came to us because we are its
- * subreaper, or process 1; or a child that never ran its program.
- */
-void reap_stranger(pid_t);
+void reap_take(pid_t, bool group);
 
 /*
  * Writes "killed by signal 11 (SIGSEGV)", with "core dumped" behind the name if

@@ -20,7 +20,7 @@ failure(const struct child_spec *spec)
 	/* The child has its number until it is reaped. */
 	CHECK(death(&died));
 	CHECK_EQ(result.pid, died.pid);
-	reap_stranger(died.pid);
+	reap_take(died.pid, false);
 	CHECK(!reap_peek(0, &died));
 	CHECK(!child_no_room(&result));
 	return child_explain(spec, &result, text, sizeof(text));

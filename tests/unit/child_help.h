@@ -37,7 +37,7 @@ shell(const char *script)
 static inline int
 spawn(const struct child_spec *spec, struct child_result *result)
 {
-	child_result_init(result);
+	*result = (struct child_result){ 0 };
 	return child_spawn(spec, result);
 }
 

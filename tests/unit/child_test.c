@@ -113,7 +113,7 @@ run(struct child_spec *spec)
 		return;
 	CHECK_EQ(result.pid, died.pid);
 	last = died.pid;
-	reap_take(died.pid);
+	reap_take(died.pid, true);
 	spec->stdio[1] = -1;
 }
 
@@ -304,9 +304,9 @@ nobody_may_look_into(struct child_spec *spec)
 			: open(path, O_RDWR) == -1);
 	CHECK_EQ(looks, waitpid(looks, &status, 0));
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) < 2);
-	CHECK_EQ(0, child_signal(result.pid, SIGKILL));
+	CHECK_EQ(0, child_signal(result.pid, SIGKILL, false));
 	if (CHECK(death(&died)))
-		reap_take(died.pid);
+		reap_take(died.pid, true);
 	return status == 0;
 }
 

@@ -81,11 +81,10 @@ the_number_is_known_before_the_program_runs(void)
 	if (uffd == -1)
 		SKIP("userfaultfd is not for us here");
 	s.spec.path = page;
-	child_result_init(&s.result);
 	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
 	CHECK(wait_pid(&s) > 0);
 	CHECK_EQ(42, s.returned);
-	CHECK_EQ(0, child_signal(s.result.pid, 0));
+	CHECK_EQ(0, child_signal(s.result.pid, 0, false));
 
 	copy.dst = (uintptr_t)page;
 	CHECK_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
@@ -94,7 +93,7 @@ the_number_is_known_before_the_program_runs(void)
 	NEED(death(&died));
 	CHECK_EQ(s.result.pid, died.pid);
 	CHECK_EQ(0, died.signal);
-	reap_take(died.pid);
+	reap_take(died.pid, true);
 	close(uffd);
 }
 
@@ -110,15 +109,14 @@ a_start_that_hangs_can_be_killed(void)
 	if (uffd == -1)
 		SKIP("userfaultfd is not for us here");
 	s.spec.path = page;
-	child_result_init(&s.result);
 	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
 	NEED(wait_pid(&s) > 0);
-	CHECK_EQ(0, child_signal(s.result.pid, SIGKILL));
+	CHECK_EQ(0, child_signal(s.result.pid, SIGKILL, false));
 	CHECK_EQ(0, pthread_join(thread, NULL));
 	NEED(death(&died));
 	CHECK_EQ(s.result.pid, died.pid);
 	CHECK_EQ(SIGKILL, died.signal);
-	reap_take(died.pid);
+	reap_take(died.pid, true);
 	close(uffd);
 }
 
@@ -137,10 +135,10 @@ a_dead_child_stays_a_zombie_after_a_look(void)
 	CHECK_EQ(3, died.status);
 	CHECK_STR(
 	    "exited with status 3", reap_explain(&died, text, sizeof(text)));
-	CHECK_EQ(0, child_signal(died.pid, 0));
-	reap_take(died.pid);
+	CHECK_EQ(0, child_signal(died.pid, 0, false));
+	reap_take(died.pid, true);
 	CHECK(!reap_peek(0, &died));
-	CHECK_EQ(-1, child_signal(result.pid, 0));
+	CHECK_EQ(-1, child_signal(result.pid, 0, false));
 }
 
 static void
@@ -155,7 +153,7 @@ a_death_by_signal_is_explained(void)
 	NEED(death(&died));
 	CHECK_STR("killed by signal 9 (SIGKILL)",
 	    reap_explain(&died, text, sizeof(text)));
-	reap_take(died.pid);
+	reap_take(died.pid, true);
 	died.dumped = true;
 	CHECK_STR("killed by signal 9 (SIGKILL, core dumped)",
 	    reap_explain(&died, text, sizeof(text)));
@@ -182,7 +180,7 @@ a_dead_leader_takes_its_group_along(void)
 	/* The sleep of the shell has our pipe. */
 	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
 	CHECK_EQ(0, poll(&pfd, 1, 0));
-	reap_take(died.pid);
+	reap_take(died.pid, true);
 	CHECK_EQ(1, poll(&pfd, 1, 10000));
 	CHECK_EQ(POLLHUP, pfd.revents);
 	close(p[0]);
@@ -203,11 +201,11 @@ one_child_is_looked_at_though_another_is_dead(void)
 	CHECK(reap_peek(first.pid, &died));
 	CHECK_EQ(first.pid, died.pid);
 	CHECK_EQ(3, died.status);
-	reap_take(first.pid);
+	reap_take(first.pid, true);
 	CHECK(!reap_peek(first.pid, &died));
-	CHECK_EQ(0, child_signal(second.pid, SIGKILL));
+	CHECK_EQ(0, child_signal(second.pid, SIGKILL, false));
 	NEED(death(&died));
-	reap_take(second.pid);
+	reap_take(second.pid, true);
 }
 
 int
