@@ -15,7 +15,6 @@
 #include "conf/room.h"
 #include "sys/listener.h"
 #include "sys/ownfile.h"
-#include "sys/procinfo.h"
 
 /* Who refers to something: an app, or NULL for a global option. */
 struct outside {
@@ -128,14 +127,15 @@ check_port(
 	};
 	struct __user_cap_data_struct sets[2];
 	unsigned port, first = 1024;
-	char text[32];
+	FILE *f;
 
 	/* Both families have the port in one place. */
 	port = l->kind == CONF_LISTEN_TCP ? ntohs(in->sin_port) : 0;
-	if (procinfo_file(AT_FDCWD,
-		"/proc/sys/net/ipv4/ip_unprivileged_port_start", text,
-		sizeof(text)) == 0)
-		(void)sscanf(text, "%u", &first);
+	f = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	if (f != NULL) {
+		(void)!fscanf(f, "%u", &first);
+		(void)fclose(f);
+	}
 	if (port == 0 || port >= first ||
 	    (syscall(SYS_capget, &header, sets) == 0 &&
 		(sets[0].effective & 1U << CAP_NET_BIND_SERVICE) != 0))

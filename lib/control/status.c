@@ -396,7 +396,7 @@ status_measure_app(const struct status *st, struct status_app *a)
 
 	/* The pid means this process only as long as it is a template. */
 	if (w != NULL && w->template != NULL &&
-	    procinfo_read(a->template.pid, &info) == 0) {
+	    procinfo_read(a->template.pid, false, &info) == 0) {
 		a->has |= HAS_TEMPLATE_RSS;
 		a->template.rss = (uint64_t)info.rss;
 	}
@@ -435,21 +435,13 @@ status_measure_worker(const struct status *st, struct status_worker *w)
 {
 	const struct worker *now = st->sup->workers[w->process];
 	struct procinfo info;
-	int folder, found;
 
-	/* The pid means this process only as long as the worker has it. */
-	if (w->pid == 0 || now == NULL || now->pid != w->pid)
-		return;
-	if (!now->adapted) {
-		found = procinfo_read(w->pid, &info);
-	} else {
-		/* The size of interest is that of the adapter's program. */
-		folder = procinfo_child_folder(w->pid);
-		found = folder == -1 ? -1 : procinfo_read_folder(folder, &info);
-		if (folder != -1)
-			(void)close(folder);
-	}
-	if (found == -1)
+	/*
+	 * The pid means this process only as long as the worker has it. The
+	 * size of interest is that of an adapter's program.
+	 */
+	if (w->pid == 0 || now == NULL || now->pid != w->pid ||
+	    procinfo_read(w->pid, now->adapted, &info) == -1)
 		return;
 	w->has |= HAS_PROCINFO;
 	w->rss = (uint64_t)info.rss;

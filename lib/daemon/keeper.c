@@ -380,7 +380,7 @@ keeper_look(struct timer *t, tstamp now)
 	busy = atomic_load(&page->busy);
 	if (now - k->moved_at >= KEEPER_LIMIT ||
 	    (now - k->moved_at >= KEEPER_PATIENCE &&
-		procinfo_read(k->result.pid, &info) == 0 &&
+		procinfo_read(k->result.pid, false, &info) == 0 &&
 		memchr("DTt", info.state, 3) != NULL))
 		keeper_stall(k, busy, now);
 	else

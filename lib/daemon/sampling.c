@@ -6,6 +6,7 @@
  * Without such an app there is no round.
  */
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "daemon/listeners.h"
@@ -34,8 +35,9 @@ sampling_memory(struct worker *w, tstamp now)
 
 	if (w->group->conf->pool.max_memory == 0 || w->pid == 0)
 		return;
-	if (w->memory_fd == -1 && (folder = worker_program(w)) != -1) {
-		w->memory_fd = procinfo_memory_open(folder);
+	if (w->memory_fd == -1 &&
+	    (folder = procinfo_folder(w->pid, w->adapted)) != -1) {
+		w->memory_fd = openat(folder, "statm", O_RDONLY | O_CLOEXEC);
 		close(folder);
 	}
 	/* A process without a descriptor, or dead, is left out. */

@@ -244,7 +244,8 @@ report_begin(struct worker *w, tstamp now)
 	}
 	if (++g->reports > REPORTS_MAX || (r = calloc(1, sizeof(*r))) == NULL)
 		return NULL;
-	r->folder = worker_program(w);
+	/* The program of an adapter is its child. */
+	r->folder = procinfo_folder(w->pid, w->adapted);
 	if (r->folder == -1) {
 		free(r);
 		return NULL;

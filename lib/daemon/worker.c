@@ -13,7 +13,6 @@
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
-#include "sys/procinfo.h"
 
 /* libbsd's tree.h uses it in static functions and does not define it. */
 #ifndef __unused
@@ -36,13 +35,6 @@ worker_name(const struct worker *w, char *buf, size_t size)
 	(void)snprintf(buf, size, "%s: worker %s (pid %ld)",
 	    w->group->conf->name, w->id, (long)pid);
 	return buf;
-}
-
-int
-worker_program(const struct worker *w)
-{
-	return w->adapted ? procinfo_child_folder(w->pid)
-			  : procinfo_folder(w->pid);
 }
 
 /* --- coming and going -------------------------------------------------- */

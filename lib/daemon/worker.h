@@ -138,12 +138,6 @@ struct worker *worker_after(struct supervisor *s, pid_t pid);
 bool worker_is_starting(const struct supervisor *s, pid_t pid);
 
 /*
- * The folder in /proc of its program, which is not always the process itself:
- * a descriptor, or -1 and errno.
- */
-int worker_program(const struct worker *w);
-
-/*
  * Until the start is over the signal is kept; but SIGKILL is sent at once, and
  * what a template has named is told, too. A process that was reaped gets none.
  */

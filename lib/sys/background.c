@@ -113,7 +113,7 @@ has_terminal(void)
 {
 	struct procinfo info;
 
-	return procinfo_read(getpid(), &info) == 0 && info.terminal != 0;
+	return procinfo_read(getpid(), false, &info) == 0 && info.terminal != 0;
 }
 
 void

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,24 +45,42 @@ procinfo_init(void)
 	return 0;
 }
 
-int
-procinfo_file(int folder, const char *path, char *buf, size_t size)
+/* The file or folder below /proc; -1 and errno. */
+static int __attribute__((format(printf, 2, 3)))
+procinfo_open(int flags, const char *fmt, ...)
 {
-	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	int error;
-	ssize_t n;
+	char path[64];
+	size_t len = strlcpy(path, proc.prefix, sizeof(path));
+	va_list ap;
 
-	buf[0] = '\0';
-	if (fd == -1)
-		return -1;
-	n = read(fd, buf, size - 1);
-	error = errno;
-	close(fd);
+	va_start(ap, fmt);
+	(void)vsnprintf(path + len, sizeof(path) - len, fmt, ap);
+	va_end(ap);
+	return openat(proc.fd, path, flags | O_CLOEXEC);
+}
+
+static int
+procinfo_openat(int folder, const char *name)
+{
+	return openat(folder, name, O_RDONLY | O_CLOEXEC);
+}
+
+/*
+ * Reads a small file, which it closes, at one go: as much as fits into buf,
+ * with a NUL. Returns 0; or -1 with the errno of read(2), or that of before if
+ * there is no file, and buf is "".
+ */
+static int
+procinfo_slurp(int fd, char *buf, size_t size)
+{
+	ssize_t n = fd == -1 ? -1 : read(fd, buf, size - 1);
+	int error = errno;
+
+	buf[n == -1 ? 0 : n] = '\0';
+	if (fd != -1)
+		close(fd);
 	errno = error;
-	if (n == -1)
-		return -1;
-	buf[n] = '\0';
-	return 0;
+	return n == -1 ? -1 : 0;
 }
 
 /* What follows the name of the program, which may hold spaces and brackets. */
@@ -69,15 +88,16 @@ procinfo_file(int folder, const char *path, char *buf, size_t size)
 	" %c %d %*s %*s %d %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s" \
 	" %ld %*s %*s %*s %lld"
 
+/* The file stat of a process, which it closes. */
 static int
-procinfo_parse(int folder, const char *path, struct procinfo *out)
+procinfo_parse(int fd, struct procinfo *out)
 {
 	char stat[1024];
 	const char *fields;
 	unsigned long long user, system;
 	long long pages;
 
-	if (procinfo_file(folder, path, stat, sizeof(stat)) == -1) {
+	if (procinfo_slurp(fd, stat, sizeof(stat)) == -1) {
 		if (errno == ENOENT)
 			errno = ESRCH;
 		return -1;
@@ -95,19 +115,56 @@ procinfo_parse(int folder, const char *path, struct procinfo *out)
 	return 0;
 }
 
-int
-procinfo_read(pid_t pid, struct procinfo *out)
+pid_t
+procinfo_child(pid_t parent)
 {
-	char path[64];
+	char children[32];
+	int child;
 
-	(void)snprintf(path, sizeof(path), "%s%d/stat", proc.prefix, (int)pid);
-	return procinfo_parse(proc.fd, path, out);
+	if (procinfo_slurp(procinfo_open(O_RDONLY, "%d/task/%d/children",
+			       (int)parent, (int)parent),
+		children, sizeof(children)) == -1)
+		return -1;
+	return sscanf(children, "%d ", &child) == 1 ? child : 0;
 }
 
 int
-procinfo_read_folder(int folder, struct procinfo *out)
+procinfo_folder(pid_t pid, bool child)
 {
-	return procinfo_parse(folder, "stat", out);
+	pid_t parent = pid;
+	struct procinfo info;
+	int folder;
+
+	if (child && (pid = procinfo_child(parent)) == 0)
+		errno = ECHILD;
+	if (pid <= 0)
+		return -1;
+	folder = procinfo_open(O_PATH | O_DIRECTORY, "%d", (int)pid);
+	/* The number may be another process's by now. */
+	if (child && folder != -1 &&
+	    (procinfo_parse(procinfo_openat(folder, "stat"), &info) == -1 ||
+		info.parent != parent)) {
+		close(folder);
+		errno = ECHILD;
+		return -1;
+	}
+	return folder;
+}
+
+int
+procinfo_read(pid_t pid, bool child, struct procinfo *out)
+{
+	int folder, result;
+
+	if (!child)
+		return procinfo_parse(
+		    procinfo_open(O_RDONLY, "%d/stat", (int)pid), out);
+	folder = procinfo_folder(pid, true);
+	if (folder == -1)
+		return -1;
+	result = procinfo_parse(procinfo_openat(folder, "stat"), out);
+	close(folder);
+	return result;
 }
 
 int
@@ -130,14 +187,11 @@ procinfo_cpu(pid_t pid, tspan *out)
 int
 procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 {
-	char path[64], link[64];
+	int fd = procinfo_open(O_RDONLY | O_DIRECTORY, "%d/fd", (int)pid);
+	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
+	char link[64];
 	uint32_t inode;
-	DIR *dir;
-	int fd;
 
-	(void)snprintf(path, sizeof(path), "%s%d/fd", proc.prefix, (int)pid);
-	fd = openat(proc.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd == -1 ? NULL : fdopendir(fd);
 	if (dir == NULL) {
 		if (fd != -1)
 			close(fd);
@@ -159,69 +213,12 @@ procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 FILE *
 procinfo_table(const char *name)
 {
-	char path[64];
-	FILE *in;
-	int fd, error;
+	int fd = procinfo_open(O_RDONLY, "%s", name);
+	FILE *in = fd == -1 ? NULL : fdopen(fd, "r");
 
-	(void)snprintf(path, sizeof(path), "%s%s", proc.prefix, name);
-	fd = openat(proc.fd, path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
-		return NULL;
-	in = fdopen(fd, "r");
-	if (in == NULL) {
-		error = errno;
+	if (in == NULL && fd != -1)
 		(void)close(fd);
-		errno = error;
-	}
 	return in;
-}
-
-int
-procinfo_folder(pid_t pid)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "%s%d", proc.prefix, (int)pid);
-	return openat(proc.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
-pid_t
-procinfo_child(pid_t parent)
-{
-	char path[64], children[32];
-	int child;
-
-	(void)snprintf(path, sizeof(path), "%s%d/task/%d/children", proc.prefix,
-	    (int)parent, (int)parent);
-	if (procinfo_file(proc.fd, path, children, sizeof(children)) == -1)
-		return -1;
-	return sscanf(children, "%d ", &child) == 1 ? child : 0;
-}
-
-int
-procinfo_child_folder(pid_t parent)
-{
-	pid_t child = procinfo_child(parent);
-	int folder = child > 0 ? procinfo_folder(child) : -1;
-	struct procinfo info;
-
-	/* The number may be another process's by now. */
-	if (folder != -1 &&
-	    (procinfo_read_folder(folder, &info) == -1 ||
-		info.parent != parent)) {
-		close(folder);
-		folder = -1;
-		child = 0;
-	}
-	if (child == 0)
-		errno = ECHILD;
-	return folder;
-}
-
-int
-procinfo_memory_open(int folder)
-{
-	return openat(folder, "statm", O_RDONLY | O_CLOEXEC);
 }
 
 int
@@ -247,14 +244,12 @@ int
 procinfo_oom_kills(unsigned long *out)
 {
 	static const char name[] = "\noom_kill ";
-	char buf[16384], path[16];
+	char buf[16384];
 	size_t len = 0;
 	const char *at;
 	ssize_t n;
-	int fd;
+	int fd = procinfo_open(O_RDONLY, "vmstat");
 
-	(void)snprintf(path, sizeof(path), "%svmstat", proc.prefix);
-	fd = openat(proc.fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
 	/* The kernel gives a page at a time. */
@@ -275,20 +270,20 @@ procinfo_oom_kills(unsigned long *out)
 /* --- where a process hangs: stat, syscall, wchan, stack --------------- */
 
 /*
- * Names of system calls, which only headers know. Calls that return at once
- * are left out: no process is found in them.
+ * Names of system calls, which only headers know, and whether the first
+ * argument is a descriptor. Calls that return at once are left out: no process
+ * is found in them.
  */
 #define CALL(name) \
 	{ \
 		SYS_##name, #name, false \
 	}
-/* A call whose first argument is a descriptor. */
 #define FILE_CALL(name) \
 	{ \
 		SYS_##name, #name, true \
 	}
 
-static const struct {
+static const struct hang_call {
 	long number;
 	const char *name;
 	bool file;
@@ -311,7 +306,7 @@ static const struct {
 	CALL(mmap), CALL(munmap), CALL(mprotect), CALL(madvise), CALL(msync),
 	CALL(brk), CALL(sync), CALL(renameat2), CALL(statx),
 	FILE_CALL(io_uring_enter), CALL(clone3), CALL(openat2),
-	CALL(faccessat2), FILE_CALL(epoll_pwait2),
+	CALL(faccessat2),
 /* Calls that some architectures or older headers are without. */
 #ifdef SYS_open
 	CALL(open), CALL(stat), CALL(lstat), CALL(access), CALL(unlink),
@@ -328,21 +323,15 @@ static const struct {
 #ifdef SYS_futex_waitv
 	CALL(futex_waitv),
 #endif
-	{ -1, "", false } };
+	FILE_CALL(epoll_pwait2) };
 
-/*
- * The name of a system call, and whether its first argument is a descriptor;
- * NULL, *file_out untouched: it is not in the table.
- */
-static const char *
-hang_call(long call, bool *file_out)
+/* NULL: the call is not in the table. */
+static const struct hang_call *
+hang_call(long call)
 {
-	for (size_t i = 0; calls[i].name[0] != '\0'; i++) {
-		if (calls[i].number == call) {
-			*file_out = calls[i].file;
-			return calls[i].name;
-		}
-	}
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].number == call)
+			return &calls[i];
 	return NULL;
 }
 
@@ -350,17 +339,19 @@ hang_call(long call, bool *file_out)
 static void
 hang_read_call(int folder, struct hang *out)
 {
+	const struct hang_call *call;
 	char text[256], link[32];
 	unsigned long first = 0;
-	bool file = false;
 	ssize_t n;
 
-	if (procinfo_file(folder, "syscall", text, sizeof(text)) == -1)
+	if (procinfo_slurp(
+		procinfo_openat(folder, "syscall"), text, sizeof(text)) == -1)
 		out->call_error = errno;
-	if (out->call_error != 0 || !isdigit((unsigned char)text[0]) ||
+	if (!isdigit((unsigned char)text[0]) ||
 	    sscanf(text, "%ld %lx", &out->call, &first) < 1)
 		return;
-	if (hang_call(out->call, &file) == NULL || !file)
+	call = hang_call(out->call);
+	if (call == NULL || !call->file)
 		return;
 	(void)snprintf(link, sizeof(link), "fd/%d", (int)first);
 	n = readlinkat(folder, link, out->file, sizeof(out->file) - 1);
@@ -378,7 +369,8 @@ hang_read_stack(int folder, struct hang *out)
 	size_t used = 0;
 	int n;
 
-	if (procinfo_file(folder, "stack", text, sizeof(text)) == -1)
+	if (procinfo_slurp(
+		procinfo_openat(folder, "stack"), text, sizeof(text)) == -1)
 		out->stack_error = errno;
 	for (line = strtok_r(text, "\n", &save); line != NULL;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -406,54 +398,39 @@ hang_read(int folder, struct hang *out)
 
 	memset(out, 0, sizeof(*out));
 	out->call = HANG_NO_CALL;
-	if (procinfo_read_folder(folder, &info) == -1)
+	if (procinfo_parse(procinfo_openat(folder, "stat"), &info) == -1)
 		return;
 	out->pid = info.pid;
 	out->state = info.state;
 	out->threads = info.threads;
 	hang_read_call(folder, out);
 	/* The kernel writes 0 if the process runs, or may not be seen. */
-	(void)procinfo_file(folder, "wchan", out->where, sizeof(out->where));
+	(void)procinfo_slurp(
+	    procinfo_openat(folder, "wchan"), out->where, sizeof(out->where));
 	if (strcmp(out->where, "0") == 0)
 		out->where[0] = '\0';
 	hang_read_stack(folder, out);
 }
 
-static const char *
-hang_state(char state)
-{
-	switch (state) {
-	case 'R':
-		return "running";
-	case 'S':
-		return "sleeping";
-	case 'D':
-		return "in uninterruptible sleep";
-	case 'T':
-		return "stopped";
-	case 't':
-		return "stopped by a tracer";
-	case 'Z':
-	case 'X':
-		return "dead";
-	case '\0':
-		return "gone";
-	default:
-		return "waiting";
-	}
-}
-
 const char *
 hang_describe(const struct hang *h, char *buf, size_t size)
 {
+	static const char *const states[128] = { [0] = "gone",
+		['R'] = "running",
+		['S'] = "sleeping",
+		['D'] = "in uninterruptible sleep",
+		['T'] = "stopped",
+		['t'] = "stopped by a tracer",
+		['Z'] = "dead",
+		['X'] = "dead" };
+	const char *state = states[h->state & 127];
 	char call[160] = "", number[32], where[80] = "", threads[32] = "";
-	bool file;
-	const char *name = hang_call(h->call, &file);
+	const struct hang_call *known = hang_call(h->call);
 
 	(void)snprintf(number, sizeof(number), "system call %ld", h->call);
 	if (h->call != HANG_NO_CALL)
 		(void)snprintf(call, sizeof(call), " in %s%s%s",
-		    name == NULL ? number : name,
+		    known == NULL ? number : known->name,
 		    h->file[0] == '\0' ? "" : " of ", h->file);
 	else if (h->call_error == 0 && h->state == 'R')
 		(void)snprintf(call, sizeof(call), ", in no system call");
@@ -462,7 +439,7 @@ hang_describe(const struct hang *h, char *buf, size_t size)
 	if (h->threads > 1)
 		(void)snprintf(
 		    threads, sizeof(threads), ", %ld threads", h->threads);
-	(void)snprintf(
-	    buf, size, "%s%s%s%s", hang_state(h->state), call, where, threads);
+	(void)snprintf(buf, size, "%s%s%s%s", state == NULL ? "waiting" : state,
+	    call, where, threads);
 	return buf;
 }

@@ -1,12 +1,6 @@
 #ifndef SYS_PROCINFO_H
 #define SYS_PROCINFO_H
 
-/*
- * What proc(5) and its clock tell about a process; for the status, and for
- * max_memory. All functions that return int or a pointer set errno on failure:
- * ESRCH if there is no such process, EACCES or EPERM if it may not be seen.
- */
-
 #include <sys/types.h>
 
 #include <stdbool.h>
@@ -17,9 +11,9 @@
 #include "core/tstamp.h"
 
 /*
- * What proc(5) and its clock tell about a process; for the status, and for
- * max_memory. All functions that return int or a pointer set errno on failure:
- * ESRCH if there is no such process, EACCES or EPERM if it may not be seen.
+ * Processes as proc(5) and their clocks tell of them. All functions that return
+ * int or a pointer set errno on failure: ESRCH if there is no such process,
+ * EACCES or EPERM if it may not be seen.
  */
 
 struct procinfo {
@@ -41,8 +35,18 @@ struct procinfo {
  */
 int procinfo_init(void);
 
-/* Returns 0, or -1. */
-int procinfo_read(pid_t, struct procinfo *out);
+/*
+ * The folder in /proc of the process, or of the first of its children: a
+ * descriptor, the caller's, which stands for this process and for no later one
+ * of that number; or -1. Does not block.
+ */
+int procinfo_folder(pid_t, bool child);
+
+/* The process, or the first of its children. Returns 0, or -1. */
+int procinfo_read(pid_t, bool child, struct procinfo *out);
+
+/* The first of its children; 0: it has none; or -1. */
+pid_t procinfo_child(pid_t parent);
 
 /*
  * The processor time that the process and its threads have used, ended threads
@@ -63,27 +67,10 @@ int procinfo_sockets(
  */
 FILE *procinfo_table(const char *name);
 
-/* The first of its children; 0: it has none; or -1. */
-pid_t procinfo_child(pid_t parent);
-
 /*
- * The folder in /proc of a process, or of the first of its children: a
- * descriptor, the caller's, which stands for this process and for no later one
- * of that number; or -1. Neither blocks.
+ * The resident bytes, by a descriptor of the file statm in the folder of the
+ * process. Returns 0, or -1. Does not block.
  */
-int procinfo_folder(pid_t);
-int procinfo_child_folder(pid_t parent);
-
-/* As procinfo_read(), of the process whose folder it is. */
-int procinfo_read_folder(int folder, struct procinfo *out);
-
-/*
- * A descriptor, the caller's, for procinfo_memory() of the process whose
- * folder it is; or -1.
- */
-int procinfo_memory_open(int folder);
-
-/* The resident bytes. Returns 0, or -1. Does not block. */
 int procinfo_memory(int fd, uint64_t *out);
 
 /*
@@ -91,13 +78,6 @@ int procinfo_memory(int fd, uint64_t *out);
  * or of a cgroup. Returns 0, or -1.
  */
 int procinfo_oom_kills(unsigned long *out);
-
-/*
- * Reads a small file at one go: as much as fits into buf, with a NUL. The path
- * begins in the folder unless it is absolute. Returns 0; or -1 and the errno of
- * open(2) or read(2), and buf is "".
- */
-int procinfo_file(int folder, const char *path, char *buf, size_t size);
 
 /* --- where a process hangs -------------------------------------------- */
 

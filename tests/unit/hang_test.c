@@ -44,7 +44,7 @@ static bool
 found(pid_t pid, long call, char state, struct hang *out)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
-	int folder = procinfo_folder(pid);
+	int folder = procinfo_folder(pid, false);
 
 	for (int left = LIMIT_SECONDS * 1000; left > 0; left--) {
 		hang_read(folder, out);
@@ -141,7 +141,7 @@ a_stranger_sees_the_state_alone(void)
 
 	if (geteuid() != 0)
 		SKIP("needs root");
-	folder = procinfo_folder(getppid());
+	folder = procinfo_folder(getppid(), false);
 	NEED(setgid(65534) == 0 && setuid(65534) == 0);
 	hang_read(folder, &h);
 	CHECK(h.state != 0);
@@ -159,13 +159,13 @@ a_folder_outlives_its_process_but_finds_no_other(void)
 	struct hang h;
 	char text[256];
 	pid_t pid = start(sleeps);
-	int folder = procinfo_folder(pid);
+	int folder = procinfo_folder(pid, false);
 
 	stop(pid);
 	hang_read(folder, &h);
 	CHECK_EQ(0, h.state);
 	CHECK_STR("gone", hang_describe(&h, text, sizeof(text)));
-	CHECK_ERRNO(ENOENT, procinfo_folder(pid));
+	CHECK_ERRNO(ENOENT, procinfo_folder(pid, false));
 	close(folder);
 }
 

@@ -23,22 +23,9 @@ a_process_runs_and_has_memory(void)
 {
 	struct procinfo info;
 
-	NEED(procinfo_read(getpid(), &info) == 0);
+	NEED(procinfo_read(getpid(), false, &info) == 0);
 	CHECK_EQ('R', info.state);
 	CHECK(info.rss > 100 * 1024);
-}
-
-static void
-a_folder_tells_the_same_as_the_number(void)
-{
-	struct procinfo info;
-	int folder = procinfo_folder(getpid());
-
-	NEED(folder != -1);
-	CHECK_EQ(0, procinfo_read_folder(folder, &info));
-	CHECK_EQ('R', info.state);
-	CHECK(info.rss > 100 * 1024);
-	close(folder);
 }
 
 static void
@@ -46,14 +33,12 @@ memory_is_read_again_from_the_same_descriptor(void)
 {
 	struct procinfo info;
 	uint64_t before = 0, after = 0, freed = 0;
-	int folder = procinfo_folder(getpid());
-	int fd = procinfo_memory_open(folder);
+	int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	void *memory;
 
-	close(folder);
 	NEED(fd != -1);
 	CHECK_EQ(0, procinfo_memory(fd, &before));
-	CHECK_EQ(0, procinfo_read(getpid(), &info));
+	CHECK_EQ(0, procinfo_read(getpid(), false, &info));
 	CHECK(before > 100 * 1024);
 	CHECK((uint64_t)info.rss <= before + MEGABYTE);
 	CHECK(before <= (uint64_t)info.rss + MEGABYTE);
@@ -92,24 +77,25 @@ static void
 the_child_of_a_process_is_found(void)
 {
 	int folder = -1, until[2];
-	uint64_t memory = 0;
+	struct procinfo info;
 	pid_t pid;
 
 	NEED(pipe2(until, O_CLOEXEC) == 0);
 	pid = start_family(until);
 	for (int left = 10000; folder == -1 && left > 0; left--) {
-		folder = procinfo_child_folder(pid);
+		folder = procinfo_folder(pid, true);
 		if (folder == -1 && errno == ENOENT)
 			SKIP("the kernel does not tell of children");
 		usleep(1000);
 	}
 	CHECK(folder != -1);
-	CHECK(procinfo_child_folder(getpid()) != -1);
-	CHECK_EQ(0, procinfo_memory(procinfo_memory_open(folder), &memory));
-	CHECK(memory > 0);
+	CHECK(procinfo_folder(getpid(), true) != -1);
+	CHECK_EQ(0, procinfo_read(pid, true, &info));
+	CHECK_EQ(pid, info.parent);
+	CHECK(info.rss > 0);
 	kill(pid, SIGKILL);
 	CHECK_EQ(pid, waitpid(pid, NULL, 0));
-	CHECK_EQ(-1, procinfo_child_folder(pid));
+	CHECK_EQ(-1, procinfo_folder(pid, true));
 }
 
 static void
@@ -118,7 +104,7 @@ a_hostile_name_is_skipped(void)
 	struct procinfo info = { 0 };
 
 	NEED(prctl(PR_SET_NAME, "x) Z 1 (2 3") == 0);
-	CHECK_EQ(0, procinfo_read(getpid(), &info));
+	CHECK_EQ(0, procinfo_read(getpid(), false, &info));
 	CHECK_EQ('R', info.state);
 	CHECK(info.rss > 0);
 }
@@ -132,7 +118,7 @@ a_reaped_process_is_ESRCH(void)
 	if (pid == 0)
 		_exit(0);
 	NEED(waitpid(pid, NULL, 0) == pid);
-	CHECK_ERRNO(ESRCH, procinfo_read(pid, &info));
+	CHECK_ERRNO(ESRCH, procinfo_read(pid, false, &info));
 	CHECK_EQ(42, info.rss);
 }
 
@@ -161,7 +147,7 @@ a_process_of_a_new_session_has_no_terminal(void)
 
 	if (pid == 0) {
 		(void)setsid();
-		if (procinfo_read(getpid(), &info) == -1)
+		if (procinfo_read(getpid(), false, &info) == -1)
 			_exit(1);
 		_exit(info.terminal == 0 ? 0 : 2);
 	}
@@ -174,7 +160,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_process_runs_and_has_memory);
-	RUN(a_folder_tells_the_same_as_the_number);
 	RUN(memory_is_read_again_from_the_same_descriptor);
 	RUN_ALONE(the_child_of_a_process_is_found);
 	RUN_ALONE(a_hostile_name_is_skipped);
