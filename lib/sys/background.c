@@ -26,57 +26,45 @@
 /* The socket to the process that waits for our report; -1: none. */
 static int report_fd = -1;
 
-/* In the first process: waits for a byte, the report, or the child's end. */
-static _Noreturn void
-wait_for_report(int fd, pid_t child)
-{
-	unsigned char status;
-	int how;
-	ssize_t n;
-
-	do {
-		n = recv(fd, &status, 1, 0);
-	} while (n == -1 && errno == EINTR);
-	if (n == 1)
-		_exit(status);
-
-	while (waitpid(child, &how, 0) == -1) {
-		if (errno != EINTR)
-			_exit(EX_UNAVAILABLE);
-	}
-	if (WIFEXITED(how) && WEXITSTATUS(how) != 0)
-		_exit(WEXITSTATUS(how));
-	_exit(EX_UNAVAILABLE);
-}
-
 int
 background_start(void)
 {
-	int ends[2];
+	unsigned char status;
+	int ends[2], how, error;
+	ssize_t n;
 	pid_t pid;
 
 	/* A socket, and no pipe, for MSG_NOSIGNAL. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == -1)
 		return -1;
 	pid = fork();
-	if (pid == -1) {
-		int saved_errno = errno;
-
-		(void)close(ends[0]);
+	error = errno;
+	if (pid != 0)
 		(void)close(ends[1]);
-		errno = saved_errno;
+	if (pid == 0 || pid == -1)
+		(void)close(ends[0]);
+	if (pid == -1) {
+		errno = error;
 		return -1;
 	}
-	if (pid != 0) {
-		(void)close(ends[1]);
-		wait_for_report(ends[0], pid);
+	if (pid == 0) {
+		report_fd = ends[1];
+		/* setsid(2) cannot fail: a fresh process leads no group. */
+		(void)setsid();
+		return 0;
 	}
 
-	(void)close(ends[0]);
-	report_fd = ends[1];
-	/* setsid(2) cannot fail: a fresh process leads no group. */
-	(void)setsid();
-	return 0;
+	/* In the first process: the report is a byte. */
+	do {
+		n = recv(ends[0], &status, 1, 0);
+	} while (n == -1 && errno == EINTR);
+	if (n == 1)
+		_exit(status);
+	while (waitpid(pid, &how, 0) == -1)
+		if (errno != EINTR)
+			_exit(EX_UNAVAILABLE);
+	_exit(WIFEXITED(how) && WEXITSTATUS(how) != 0 ? WEXITSTATUS(how)
+						      : EX_UNAVAILABLE);
 }
 
 void
@@ -106,8 +94,7 @@ background_report(int status)
 static bool had_terminal;
 static pid_t shell, parent;
 
-/* To open /dev/tty would tell as well, but takes a lock of the
- * terminal. */
+/* To open /dev/tty would tell as well, but takes a lock of the terminal. */
 static bool
 has_terminal(void)
 {
@@ -148,55 +135,42 @@ hangup_look(const struct signalfd_siginfo *info)
 
 #define TRY_AGAIN TSPAN_SECONDS(1)
 
-/* Opens and locks the file, once. EAGAIN: it was replaced meanwhile. */
-static int
-pidfile_try_lock(const char *path, char *why, pid_t *other_out)
-{
-	int fd =
-	    ownfile_open(path, OWNFILE_REGULAR, O_RDWR | O_CREAT, 0644, why);
-	char text[NUMBER_SIZE] = "";
-	struct stat st;
-	int error;
-
-	if (fd == -1)
-		return -1;
-	if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno == EWOULDBLOCK) {
-			(void)!pread(fd, text, sizeof(text) - 1, 0);
-			*other_out = (pid_t)strtol(text, NULL, 10);
-			errno = EEXIST;
-		}
-	} else if (fstat(fd, &st) == -1 || st.st_nlink == 0) {
-		/* Another process removed it before we had the lock. */
-		errno = EAGAIN;
-	} else if (ftruncate(fd, 0) == 0) {
-		return fd;
-	}
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	return -1;
-}
-
 int
 pidfile_lock(struct pidfile *p, const char *path, char *why, pid_t *other_out)
 {
-	int fd;
+	char text[NUMBER_SIZE] = "";
+	bool locked, removed;
+	struct stat st;
+	int fd, error;
 
 	*other_out = 0;
 	do {
-		fd = pidfile_try_lock(path, why, other_out);
-	} while (fd == -1 && errno == EAGAIN);
-	if (fd == -1)
-		return -1;
-	p->path = strdup(path);
-	if (p->path == NULL) {
-		(void)close(fd);
-		errno = ENOMEM;
-		return -1;
+		fd = ownfile_open(
+		    path, OWNFILE_REGULAR, O_RDWR | O_CREAT, 0644, why);
+		if (fd == -1)
+			return -1;
+		locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+		error = errno;
+		/* By another process, before we had the lock. */
+		removed = locked && (fstat(fd, &st) == -1 || st.st_nlink == 0);
+		if (removed)
+			(void)close(fd);
+	} while (removed);
+	if (!locked && error == EWOULDBLOCK) {
+		(void)!pread(fd, text, sizeof(text) - 1, 0);
+		*other_out = (pid_t)strtol(text, NULL, 10);
+		error = EEXIST;
 	}
-	p->fd = fd;
-	return 0;
+	if (locked && ftruncate(fd, 0) == 0 &&
+	    (p->path = strdup(path)) != NULL) {
+		p->fd = fd;
+		return 0;
+	}
+	if (locked)
+		error = errno;
+	(void)close(fd);
+	errno = error;
+	return -1;
 }
 
 int

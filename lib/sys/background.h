@@ -14,11 +14,6 @@
 /* --- the background --------------------------------------------------- */
 
 /*
- * Going to the background, and telling the shell whether that worked: the first
- * process waits for the report of the second, and exits with its status.
- */
-
-/*
  * Returns 0 in the second process: leader of a session of its own, with the
  * standard descriptors unchanged, so that messages still reach the terminal.
  * The first process never returns: it exits with the status reported, or, if
@@ -38,11 +33,10 @@ void background_report(int status);
 
 /* --- the terminal ----------------------------------------------------- */
 
-/* Whether a SIGHUP tells that our terminal is gone, or asks for something. */
-
 /* Notes the terminal we have, and who would tell us of its end. */
 void hangup_init(void);
 
+/* Whether a SIGHUP tells that our terminal is gone, or asks for something. */
 enum hangup {
 	HANGUP_NO, /* the sender means what SIGHUP is for */
 	HANGUP_YES, /* the terminal is gone */
@@ -62,7 +56,6 @@ enum hangup hangup_look(const struct signalfd_siginfo *info);
  * The pid file: a lock while we run, and our number in it. libbsd has one, but
  * that follows links and truncates what it finds before it looks.
  */
-
 struct pidfile {
 	int fd; /* CLOEXEC; -1: closed */
 	char *path; /* owned */
@@ -81,9 +74,7 @@ struct pidfile {
 int pidfile_lock(
     struct pidfile *p, const char *path, char *why, pid_t *other_out);
 
-/*
- * Writes our number. Returns 0; or -1 and errno, and the file stays empty.
- */
+/* Writes our number. Returns 0; or -1 and errno, and the file stays empty. */
 int pidfile_fill(struct pidfile *p);
 
 /*

@@ -8,129 +8,76 @@
 
 #include "sys/background.h"
 #include "sys/descriptors.h"
-#include "sys/log.h"
 
 #include "check.h"
 
-/* Starts a process that goes to the background and runs daemon() there. */
-static pid_t
-start(void (*daemon)(void))
+/* What a process does in the background: reports (-1: nothing), and ends. */
+struct life {
+	int report;
+	int status;
+	int signal;
+	int seen; /* by the shell */
+};
+
+/* The exit status that the shell sees; says() is called around the report. */
+static int
+status_of(const struct life *life, void (*says)(const char *when))
 {
+	int status = -1;
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		if (background_start() == -1)
 			_exit(99);
-		daemon();
-		_exit(0);
+		if (says != NULL)
+			says("before");
+		if (life->report != -1)
+			background_report(life->report);
+		if (says != NULL)
+			says("after");
+		if (life->signal != 0)
+			raise(life->signal);
+		_exit(life->status);
 	}
-	return pid;
-}
-
-/* Returns the exit status that the shell sees. */
-static int
-status_of(void (*daemon)(void))
-{
-	pid_t pid = start(daemon);
-	int status;
-
-	if (pid == -1 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
-		return -1;
-	return WEXITSTATUS(status);
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static void
-report_0(void)
+the_exit_status_is_the_report_or_69_without_one(void)
 {
-	background_report(0);
+	static const struct life lives[] = {
+		{ .report = 0, .seen = 0 },
+		{ .report = 0, .status = 7, .seen = 0 },
+		{ .report = 73, .seen = 73 },
+		{ .report = -1, .seen = 69 },
+		{ .report = -1, .status = 7, .seen = 7 },
+		{ .report = -1, .signal = SIGKILL, .seen = 69 },
+	};
+
+	for (size_t i = 0; i < sizeof(lives) / sizeof(lives[0]); i++)
+		CHECK_EQ(lives[i].seen, status_of(&lives[i], NULL));
+}
+
+/* The leader of a session alone says when. */
+static void
+speak(const char *when)
+{
+	if (getsid(0) == getpid())
+		(void)!write(STDERR_FILENO, when, strlen(when));
 }
 
 static void
-report_0_and_fail_later(void)
-{
-	background_report(0);
-	_exit(7);
-}
-
-static void
-report_73(void)
-{
-	background_report(73);
-}
-
-static void
-exit_0(void)
-{
-}
-
-static void
-be_killed(void)
-{
-	raise(SIGKILL);
-}
-
-static void
-a_report_of_success_is_exit_0(void)
-{
-	CHECK_EQ(0, status_of(report_0));
-	CHECK_EQ(0, status_of(report_0_and_fail_later));
-}
-
-static void
-a_report_of_failure_is_the_exit_status(void)
-{
-	CHECK_EQ(73, status_of(report_73));
-}
-
-static void
-a_silent_end_is_exit_69(void)
-{
-	CHECK_EQ(69, status_of(exit_0));
-	CHECK_EQ(69, status_of(be_killed));
-}
-
-/* The daemon writes here, and the test reads. */
-static int ends[2];
-
-static void
-lead_a_session(void)
-{
-	bool leads = getsid(0) == getpid();
-
-	(void)!write(ends[1], leads ? "y" : "n", 1);
-	background_report(0);
-}
-
-static void
-the_daemon_leads_a_session_of_its_own(void)
-{
-	char c = '?';
-
-	NEED(pipe2(ends, O_CLOEXEC) == 0);
-	CHECK_EQ(0, status_of(lead_a_session));
-	CHECK(read(ends[0], &c, 1) == 1);
-	CHECK_EQ('y', c);
-}
-
-static void
-speak_before_and_after(void)
-{
-	(void)!write(STDERR_FILENO, "before", 6);
-	background_report(0);
-	(void)!write(STDERR_FILENO, "after", 5);
-}
-
-static void
-messages_reach_the_terminal_until_the_report(void)
+the_daemon_leads_a_session_and_writes_to_the_terminal_until_the_report(void)
 {
 	struct pollfd pfd = { .events = POLLIN };
 	char text[64] = "";
-	int saved = dup(STDERR_FILENO);
+	int ends[2], saved = dup(STDERR_FILENO);
 
 	NEED(pipe2(ends, O_CLOEXEC) == 0);
 	NEED(dup2(ends[1], STDERR_FILENO) != -1);
 	close(ends[1]);
-	CHECK_EQ(0, status_of(speak_before_and_after));
+	CHECK_EQ(0, status_of(&(struct life){ .report = 0 }, speak));
 	dup2(saved, STDERR_FILENO);
 	CHECK(read(ends[0], text, sizeof(text) - 1) == 6);
 	CHECK_STR("before", text);
@@ -159,11 +106,8 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_report_of_success_is_exit_0);
-	RUN(a_report_of_failure_is_the_exit_status);
-	RUN(a_silent_end_is_exit_69);
-	RUN(the_daemon_leads_a_session_of_its_own);
-	RUN(messages_reach_the_terminal_until_the_report);
+	RUN(the_exit_status_is_the_report_or_69_without_one);
+	RUN(the_daemon_leads_a_session_and_writes_to_the_terminal_until_the_report);
 	RUN_ALONE(closed_standard_descriptors_become_dev_null);
 	return check_finish();
 }

@@ -9,10 +9,43 @@
 #include "check.h"
 #include "child_help.h"
 
-static const char *
-failure(const struct child_spec *spec)
+/* A folder, and a file in it that a test may make. */
+static char folder[] = "/tmp/child_test.XXXXXX";
+static char path[64];
+
+static void
+begin(void)
 {
-	static char text[256];
+	(void)strcpy(folder, "/tmp/child_test.XXXXXX");
+	CHECK(mkdtemp(folder) != NULL && chmod(folder, 0755) == 0);
+	(void)snprintf(path, sizeof(path), "%s/file", folder);
+	if (getuid() == 0)
+		CHECK_EQ(0, chown(folder, NOBODY, NOBODY));
+}
+
+static void
+end(void)
+{
+	(void)unlink(path);
+	CHECK_EQ(0, rmdir(folder));
+}
+
+static void
+make_script(const char *text, mode_t mode)
+{
+	FILE *f = fopen(path, "w");
+
+	CHECK(f != NULL && fputs(text, f) != EOF && fclose(f) == 0 &&
+	    chmod(path, mode) == 0);
+}
+
+/* The start fails with this text, in which %s is the path. */
+static void
+fails(const struct child_spec *spec, const char *wanted)
+{
+	const char *name = strstr(wanted, "%s");
+	int before = name == NULL ? (int)strlen(wanted) : (int)(name - wanted);
+	char text[256], said[256];
 	struct child_result result;
 	struct reap_death died;
 
@@ -23,20 +56,9 @@ failure(const struct child_spec *spec)
 	reap_take(died.pid, false);
 	CHECK(!reap_peek(0, &died));
 	CHECK(!child_no_room(&result));
-	return child_explain(spec, &result, text, sizeof(text));
-}
-
-/* Whether a start fails with this text, in which %s is the path. */
-static void
-fails(const struct child_spec *spec, const char *wanted, const char *path)
-{
-	char text[256];
-	int n = snprintf(text, sizeof(text), "%.*s%s%s",
-	    (int)(strstr(wanted, "%s") - wanted), wanted, path,
-	    strstr(wanted, "%s") + 2);
-
-	CHECK(n > 0 && (size_t)n < sizeof(text));
-	CHECK_STR(text, failure(spec));
+	(void)snprintf(text, sizeof(text), "%.*s%s%s", before, wanted,
+	    name == NULL ? "" : path, name == NULL ? "" : name + 2);
+	CHECK_STR(text, child_explain(spec, &result, said, sizeof(said)));
 }
 
 static void
@@ -49,143 +71,80 @@ what_is_not_there_or_cannot_be_set_is_named(void)
 	struct child_spec spec = shell("");
 
 	spec.path = "/nonexistent/prog";
-	CHECK_STR("cannot execute /nonexistent/prog: "
-		  "No such file or directory",
-	    failure(&spec));
+	fails(&spec,
+	    "cannot execute /nonexistent/prog: No such file or directory");
 	spec.path = "/proc/self/status";
-	CHECK_STR("cannot execute /proc/self/status: Permission denied",
-	    failure(&spec));
+	fails(&spec, "cannot execute /proc/self/status: Permission denied");
+	spec.path = path;
+	make_script("#! /nonexistent/sh -e\n", 0755);
+	fails(&spec,
+	    "cannot execute %s: its interpreter /nonexistent/sh: "
+	    "No such file or directory");
 	spec = shell("");
 	spec.directory = "/nonexistent";
-	CHECK_STR("cannot chdir to /nonexistent: No such file or directory",
-	    failure(&spec));
+	fails(&spec, "cannot chdir to /nonexistent: No such file or directory");
 	spec = shell("");
 	spec.limits = limits;
 	spec.nlimits = 2;
-	CHECK_STR("cannot set RLIMIT_NOFILE: Invalid argument", failure(&spec));
-}
-
-/* Makes an executable file with this text; the caller removes it. */
-static char *
-script(const char *text)
-{
-	static char path[64];
-	int fd;
-
-	(void)strcpy(path, "/tmp/child_test.XXXXXX");
-	fd = mkstemp(path);
-	CHECK(fd != -1);
-	CHECK_EQ(strlen(text), write(fd, text, strlen(text)));
-	CHECK_EQ(0, fchmod(fd, 0755));
-	close(fd);
-	return path;
-}
-
-static void
-an_interpreter_that_is_not_there_is_named(void)
-{
-	struct child_spec spec = shell("");
-
-	spec.path = script("#! /nonexistent/sh -e\n");
-	fails(&spec,
-	    "cannot execute %s: its interpreter /nonexistent/sh: "
-	    "No such file or directory",
-	    spec.path);
-	(void)unlink(spec.path);
-}
-
-static void
-a_next_program_that_the_user_may_not_run_is_named(void)
-{
-	struct child_spec spec = shell("exit 0");
-
-	be_ordinary();
-	spec.next = script("#!/bin/sh\n");
-	NEED(chmod(spec.next, 0644) == 0);
-	fails(&spec, "cannot execute %s: Permission denied", spec.next);
-	(void)unlink(spec.next);
-}
-
-static void
-a_directory_that_may_not_be_entered_is_named(void)
-{
-	char dir[] = "/tmp/child_test.XXXXXX";
-	struct child_spec spec = shell("");
-
-	be_ordinary();
-	CHECK(getuid() != 0);
-	NEED(mkdtemp(dir) != NULL);
-	(void)chmod(dir, 0);
-	spec.directory = dir;
-	fails(&spec, "cannot chdir to %s: Permission denied", dir);
-	(void)rmdir(dir);
-}
-
-static void
-an_output_that_may_not_be_written_is_named_with_the_user(void)
-{
-	char dir[] = "/tmp/child_test.XXXXXX";
-	struct child_spec spec = shell("");
-	char path[64];
-
-	if (getuid() != 0)
-		SKIP("only root can take another identity");
-	NEED(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
-	(void)snprintf(path, sizeof(path), "%s/out", dir);
-	spec.output = path;
-	spec.set_identity = true;
-	spec.uid = spec.gid = NOBODY;
-	fails(&spec,
-	    "cannot open %s as user 65534 and group 65534: Permission denied",
-	    path);
-	(void)rmdir(dir);
-}
-
-/* As where the service manager says SecureBits=no-setuid-fixup. */
-static void
-no_capability_opens_the_output(void)
-{
-	if (getuid() != 0)
-		SKIP("only root can take another identity");
-	CHECK_EQ(0, prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
-	an_output_that_may_not_be_written_is_named_with_the_user();
-}
-
-static void
-an_output_that_is_a_link_is_named(void)
-{
-	char dir[] = "/tmp/child_test.XXXXXX";
-	struct child_spec spec = shell("");
-	char path[64];
-
-	NEED(mkdtemp(dir) != NULL);
-	(void)snprintf(path, sizeof(path), "%s/out", dir);
-	NEED(symlink("/dev/null", path) == 0);
-	spec.output = path;
-	fails(&spec,
-	    "cannot open %s: it is a symbolic link: remove it, or name the "
-	    "file it leads to",
-	    path);
-	(void)unlink(path);
-	(void)rmdir(dir);
+	fails(&spec, "cannot set RLIMIT_NOFILE: Invalid argument");
 }
 
 static void
 what_an_ordinary_user_may_not_do_is_named(void)
 {
-	struct child_spec spec = shell("");
+	struct child_spec spec = shell("exit 0");
 
+	make_script("#!/bin/sh\n", 0644);
 	be_ordinary();
+	CHECK(getuid() != 0);
+	spec.next = path;
+	fails(&spec, "cannot execute %s: Permission denied");
+	spec = shell("");
+	spec.directory = path;
+	CHECK_EQ(0, chmod(folder, 0));
+	fails(&spec, "cannot chdir to %s: Permission denied");
+	CHECK_EQ(0, chmod(folder, 0755));
+	spec = shell("");
 	spec.set_identity = true;
 	spec.uid = 1;
 	spec.gid = 2;
-	CHECK_STR("cannot become user 1 and group 2: Operation not permitted",
-	    failure(&spec));
+	fails(
+	    &spec, "cannot become user 1 and group 2: Operation not permitted");
 	spec = shell("");
 	spec.set_nice = true;
 	spec.nice = -20;
-	CHECK_STR(
-	    "cannot set the nice value: Permission denied", failure(&spec));
+	fails(&spec, "cannot set the nice value: Permission denied");
+}
+
+static void
+an_output_that_may_not_be_written_is_named_with_the_user(void)
+{
+	struct child_spec spec = shell("");
+
+	if (getuid() != 0)
+		SKIP("only root can take another identity");
+	CHECK_EQ(0, chown(folder, 0, 0));
+	spec.output = path;
+	spec.set_identity = true;
+	spec.uid = spec.gid = NOBODY;
+	fails(&spec,
+	    "cannot open %s as user 65534 and group 65534: Permission denied");
+	/* As where the service manager says SecureBits=no-setuid-fixup. */
+	CHECK_EQ(0, prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
+	fails(&spec,
+	    "cannot open %s as user 65534 and group 65534: Permission denied");
+}
+
+static void
+an_output_that_is_a_link_is_named(void)
+{
+	struct child_spec spec = shell("");
+
+	NEED(symlink("/dev/null", path) == 0);
+	spec.output = path;
+	fails(&spec,
+	    "cannot open %s: it is a symbolic link: remove it, or name the "
+	    "file it leads to");
 }
 
 static void
@@ -210,14 +169,12 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
+	check.end = end;
 	RUN(what_is_not_there_or_cannot_be_set_is_named);
-	RUN(an_interpreter_that_is_not_there_is_named);
-	RUN_ALONE(a_next_program_that_the_user_may_not_run_is_named);
-	RUN_ALONE(a_directory_that_may_not_be_entered_is_named);
-	RUN(an_output_that_may_not_be_written_is_named_with_the_user);
-	RUN_ALONE(no_capability_opens_the_output);
-	RUN(an_output_that_is_a_link_is_named);
 	RUN_ALONE(what_an_ordinary_user_may_not_do_is_named);
+	RUN_ALONE(an_output_that_may_not_be_written_is_named_with_the_user);
+	RUN(an_output_that_is_a_link_is_named);
 	RUN_ALONE(a_shortage_is_told_apart);
 	return check_finish();
 }
