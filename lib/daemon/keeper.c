@@ -51,6 +51,15 @@
 #define LINES_PACKET 8
 #define LINES_PERIOD TSPAN_MSECONDS(1)
 
+/*
+ * Bytes that wait in the keeper's socket: half of them are the kernel's own,
+ * and the longest line has room. An answer comes behind the lines that wait
+ * there: with the kernel's usual size they were 9,000, and a worker that
+ * printed empty lines had each dead worker's connections wait for seconds on a
+ * busy machine.
+ */
+#define SOCKET_BYTES (34 * 1024)
+
 /* The time in which the keeper tells the last line of a worker. */
 #define LINE_PATIENCE TSPAN_MSECONDS(250)
 
@@ -219,7 +228,7 @@ keeper_new(struct keepers *all, tstamp now)
 	static char title[] = "apppoold: keeper";
 	const struct conf *conf = all->sup->config->conf;
 	struct keeper *k = calloc(1, sizeof(*k));
-	int ends[2];
+	int ends[2], size = SOCKET_BYTES;
 
 	if (k == NULL)
 		return NULL;
@@ -229,6 +238,7 @@ keeper_new(struct keepers *all, tstamp now)
 		free(k);
 		return NULL;
 	}
+	(void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	k->all = all;
 	k->io.fd = ends[0];
 	k->io.ready = keeper_ready;
@@ -396,6 +406,8 @@ keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
 		return false;
 	k->told = true;
 	k->taking = buf[0] == KEEPER_TAKE;
+	if (k->all->lines.at != TSTAMP_NEVER)
+		timer_set(&k->all->sup->loop.timers, &k->all->lines, now);
 	keeper_watch(k, now);
 	return true;
 }
@@ -474,7 +486,8 @@ keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 		all->period = now;
 		all->work = LINES_WORK;
 	}
-	if (all->work > 0) {
+	/* Lines before an answer are few, and no rest delays it. */
+	if (k->told || all->work > 0) {
 		took = keeper_take(k, now);
 		if (took || errno == EAGAIN || errno == EINTR)
 			return;

@@ -42,8 +42,12 @@
 #include "sys/fdpass.h"
 #include "sys/keeper_wire.h"
 
-/* Bytes read from a pipe in its turn: others wait so long for theirs. */
+/*
+ * Bytes read from a pipe in its turn, and lines passed on: others, and what the
+ * daemon says, wait so long for theirs.
+ */
 #define TURN 8192
+#define TURN_LINES 256
 
 /* Microseconds that a close may linger. */
 #define LINGER 2000
@@ -64,18 +68,19 @@ struct source {
 	char verb; /* KEEPER_OUTPUT or KEEPER_ERRORS */
 	int fd;
 	struct last_line *last; /* of KEEPER_ERRORS; NULL: nothing was said */
-	char *line; /* the beginning of a line; NULL: none */
+	char *line; /* what is not passed on yet; NULL: nothing */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
 	char app[];
 };
 
 static struct source *sources;
+static struct source *unfinished; /* it may have whole lines in hand */
 static struct keeper_page *page;
 static int epfd;
 
-/* Lines that may still be passed on of a pipe that is closed. */
-static size_t allowed = SIZE_MAX;
+/* Lines that may still be passed on of a pipe, in its turn or its last. */
+static size_t allowed;
 
 /* Descriptors to be closed when the daemon says so. */
 static int closing[KEEPER_CLOSE_FDS];
@@ -221,9 +226,9 @@ keeper_cut(struct source *s, size_t searched, size_t len)
 }
 
 /*
- * Reads about so many bytes, behind the beginning of a line that waits, and
- * passes lines on. The beginning of another line stays in text; returns its
- * length.
+ * Reads about so many bytes, behind what waits, and passes lines on. The rest
+ * stays in text: the beginning of another line, or more than was allowed.
+ * Returns its length.
  */
 static size_t
 keeper_read_lines(struct source *s, size_t bytes)
@@ -235,6 +240,7 @@ keeper_read_lines(struct source *s, size_t bytes)
 	free(s->line);
 	s->line = NULL;
 	s->len = 0;
+	len = keeper_cut(s, 0, len);
 	while (bytes > 0 && allowed > 0) {
 		size_t room = KEEPER_LINE_MAX - len;
 		ssize_t n = read(
@@ -256,12 +262,18 @@ keeper_read_lines(struct source *s, size_t bytes)
 	return len;
 }
 
-/* The pipe's turn. Without memory the beginning of a line does not wait. */
+/*
+ * The pipe's turn: the lines in hand, or what is read. Without memory the rest
+ * does not wait.
+ */
 static void
 keeper_read(struct source *s)
 {
-	size_t len = keeper_read_lines(s, TURN);
+	size_t len;
 
+	allowed = TURN_LINES;
+	len = keeper_read_lines(s, unfinished == s ? 0 : TURN);
+	unfinished = allowed == 0 && len > 0 ? s : NULL;
 	if (len == 0)
 		return;
 	s->line = malloc(len);
@@ -298,7 +310,6 @@ keeper_read_last(struct source *s)
 		if (s->verb == KEEPER_ERRORS)
 			keeper_note_last(s, text, len);
 	}
-	allowed = SIZE_MAX;
 	(void)ioctl(s->fd, FIONREAD, &more);
 	left = (uint32_t)len + (uint32_t)more;
 	if (left == 0)
@@ -348,6 +359,8 @@ keeper_leave(const char *id)
 		}
 		(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
 		(void)close(s->fd);
+		if (unfinished == s)
+			unfinished = NULL;
 		free(s->last);
 		free(s);
 	}
@@ -526,8 +539,10 @@ main(void)
 		while (keeper_hear())
 			continue;
 		atomic_store(&page->busy, 0);
-		if (epoll_wait(epfd, &event, 1, -1) == 1 &&
-		    (s = event.data.ptr) != NULL) {
+		s = unfinished;
+		if (s == NULL && epoll_wait(epfd, &event, 1, -1) == 1)
+			s = event.data.ptr;
+		if (s != NULL) {
 			keeper_does(s->verb, s->id, s->app);
 			keeper_read(s);
 		}

@@ -212,6 +212,48 @@ thousands_are_closed_by_one_keeper(void)
 	close_all();
 }
 
+/*
+ * A pipe full of empty lines, and a loop whose time stands still: so no line is
+ * passed on for its own sake, once all work of a period is done.
+ */
+static void
+an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end(void)
+{
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	char lines[4096];
+	struct output *o;
+	int ends[2], pair[2], out, before, unread = 0, events = 0;
+
+	memset(lines, '\n', sizeof(lines));
+	o = keeper_hold(
+	    fixture.group, "abcdefgh", KEEPER_NO_PROCESS, (uid_t)-1, ends);
+	NEED(o != NULL);
+	out = dup(ends[0]);
+	NEED(fcntl(out, F_SETFL, O_NONBLOCK) == 0);
+	keeper_ends_given(o);
+	close_all();
+	do {
+		while (write(out, lines, sizeof(lines)) > 0)
+			continue;
+		before = unread;
+		(void)loop_turn(&sup.loop, fixture.now);
+		CHECK_EQ(0, ioctl(out, FIONREAD, &unread));
+	} while (unread != before || sup.keepers->lines.at == TSTAMP_NEVER);
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	keeper_close(fixture.group, pair[0]);
+	while (!is_hung_up(pair[1]) && fixture_monotonic() < limit)
+		events += loop_turn(&sup.loop, fixture.now);
+	CHECK(is_hung_up(pair[1]));
+	CHECK(events < 150);
+	close(pair[1]);
+	close(out);
+	fixture.now += TSPAN_SECONDS(1);
+	(void)keeper_leave(o, NULL, NULL, fixture.now);
+	while (!TAILQ_EMPTY(&sup.keepers->unsaid) ||
+	    !TAILQ_EMPTY(&sup.keepers->leaving))
+		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(1));
+}
+
 /* --- another keeper ------------------------------------------------------- */
 
 /* Stops the keeper; it is seen to be stopped when it is told something. */
@@ -366,6 +408,7 @@ main(int argc, char **argv)
 	RUN(one_that_lingers_is_closed_by_a_keeper);
 	RUN(a_unix_socket_is_closed_here_unless_descriptors_lie_in_it);
 	RUN(thousands_are_closed_by_one_keeper);
+	RUN(an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end);
 	RUN(what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does);
 	RUN(a_keeper_that_has_nothing_to_do_costs_no_time);
 	RUN(keepers_that_die_one_after_another_end_it_after_a_while);
