@@ -237,9 +237,9 @@ lock_pid_file(struct pidfile *p, const struct conf *conf)
 
 /* The control socket is opened first: a second daemon finds it in use. */
 static int
-start(struct supervisor *s, struct config *config)
+start(struct supervisor *s, struct conf *conf)
 {
-	int status = supervisor_init(s, config);
+	int status = supervisor_init(s, conf);
 
 	if (status != EX_OK)
 		return status;
@@ -253,11 +253,8 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 {
 	/* A thread that hangs in it may outlive us. */
 	static struct pidfile pid_file = { .fd = -1 };
-	struct config *config = config_new(conf);
 	int status;
 
-	if (config == NULL)
-		return EX_OSERR;
 	status = lock_pid_file(&pid_file, conf);
 	if (status == EX_OK && o->background && background_start() == -1) {
 		log_error("cannot go to the background");
@@ -265,10 +262,10 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	}
 	if (status != EX_OK) {
 		pidfile_fini(&pid_file);
-		config_unref(config);
+		conf_free(conf);
 		return status;
 	}
-	status = start(s, config);
+	status = start(s, conf);
 	if (status == EX_OK) {
 		/* From here on, signals to the number in it are heard. */
 		if (pid_file.fd != -1 && pidfile_fill(&pid_file) == -1) {

@@ -311,6 +311,7 @@ struct conf {
 
 	char **values; /* as in an app */
 	struct arena_block *memory; /* of all fields */
+	unsigned refs; /* the main thread's to change */
 };
 
 /*
@@ -355,6 +356,11 @@ void conf_report_fini(struct conf_report *);
 struct conf *conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report);
 
+/*
+ * conf_load() gives one reference, conf_ref() another; conf_free() takes one
+ * back, and the last with the configuration. NULL: nothing.
+ */
+struct conf *conf_ref(struct conf *);
 void conf_free(struct conf *);
 
 /* False and errno: no memory; conf_listen_fini() frees the partial copy. */

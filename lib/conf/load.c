@@ -3,6 +3,7 @@
  * values as printed.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -63,6 +64,7 @@ conf_load(const char *file, unsigned flags,
 			conf->apps[i].values = print_values(options_app,
 			    options_app_len, &conf->apps[i], &kept);
 		conf->memory = kept.blocks;
+		conf->refs = 1;
 	} else {
 		arena_fini(&kept);
 		conf = NULL;
@@ -71,12 +73,21 @@ conf_load(const char *file, unsigned flags,
 	return conf;
 }
 
+struct conf *
+conf_ref(struct conf *conf)
+{
+	conf->refs++;
+	return conf;
+}
+
 void
 conf_free(struct conf *conf)
 {
 	struct arena a = { .blocks = conf != NULL ? conf->memory : NULL };
 
-	arena_fini(&a);
+	assert(conf == NULL || conf->refs > 0);
+	if (conf != NULL && --conf->refs == 0)
+		arena_fini(&a);
 }
 
 void

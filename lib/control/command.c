@@ -331,7 +331,7 @@ static bool
 reopen_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
-	const char *file = s->config->conf->log_file;
+	const char *file = s->config->log_file;
 
 	(void)out;
 	if (s->reopening.now != NULL)
@@ -352,7 +352,7 @@ run_reopen(struct client *cl, char *const *args)
 	struct supervisor *s = cl->all->sup;
 
 	(void)args;
-	if (s->config->conf->log != CONF_LOG_FILE) {
+	if (s->config->log != CONF_LOG_FILE) {
 		client_tell(cl, "the log is no file: nothing to open anew");
 	} else if (client_may_wait(cl)) {
 		logging_reopen(s);
@@ -431,7 +431,7 @@ static bool
 allow_change(struct client *cl, const struct command_line *line, tstamp now)
 {
 	const struct supervisor *s = cl->all->sup;
-	const gid_t group = s->config->conf->control_gid;
+	const gid_t group = s->config->control_gid;
 	struct ucred peer = { 0 };
 	struct text words;
 

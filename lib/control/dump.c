@@ -153,7 +153,7 @@ dump_go_on(struct lane_job *job, tstamp now)
 void
 dump_start(struct supervisor *s, struct dump **slot, tstamp now)
 {
-	const char *path = s->config->conf->dump_file;
+	const char *path = s->config->dump_file;
 	struct dump *d;
 
 	if (*slot != NULL)

@@ -54,7 +54,7 @@ take_daemon(struct status *st)
 	st->state = s->stopping ? "stopping" : "running";
 	st->uptime = st->at - s->started;
 	st->generation = s->generation;
-	st->config = keep_string(st, s->config->conf->file);
+	st->config = keep_string(st, s->config->file);
 	st->max_processes = s->pool.max_processes;
 	st->processes = s->pool.count;
 	st->living = s->pool.living;

@@ -260,7 +260,7 @@ group_remains(const struct group *g, const struct conf_app *app)
 }
 
 struct group *
-group_new(struct supervisor *s, struct config *config,
+group_new(struct supervisor *s, struct conf *config,
     const struct conf_app *conf, tstamp now)
 {
 	struct group *g = calloc(1, sizeof(*g));
@@ -277,7 +277,7 @@ group_new(struct supervisor *s, struct config *config,
 	}
 	g->sup = s;
 	g->since = now;
-	g->config = config_ref(config);
+	g->config = conf_ref(config);
 	g->conf = conf;
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->workers);
@@ -296,7 +296,7 @@ group_free(struct group *g)
 	assert(TAILQ_EMPTY(&g->listeners) && TAILQ_EMPTY(&g->starts.queued));
 	g->sup->groups[g->app] = NULL;
 	keeper_app_put(g->keeper);
-	config_unref(g->config);
+	conf_free(g->config);
 	free(g->slots.used);
 	free(g->name);
 	free(g);
@@ -365,7 +365,7 @@ apps_prepare(struct supervisor *s, const struct conf *conf,
 int
 apps_open(struct supervisor *s)
 {
-	const struct conf *conf = s->config->conf;
+	const struct conf *conf = s->config;
 	struct app_listeners *opened = NULL;
 	tstamp now = loop_now(&s->loop);
 	struct openings openings;
@@ -439,7 +439,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
     struct app_listeners *opened, FILE *answer, tstamp now)
 {
 	struct pool *p = &g->sup->pool;
-	struct config *old = g->config;
+	struct conf *old = g->config;
 	const struct conf_app *former = g->conf;
 	unsigned changes = conf_app_changes(former, app);
 	bool replace = apps_replaces(former, app, opened), back = g->closing;
@@ -448,13 +448,13 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	if (back)
 		g->closing = g->drained = g->hold.muted = g->hold.stopped =
 		    g->size.set = false;
-	g->config = config_ref(g->sup->config);
+	g->config = conf_ref(g->sup->config);
 	g->conf = app;
 	limiter_configure(g, now);
 	sampling_begin(g, now);
 	restart_files_configure(g, former, now);
 	template_configure(g, now);
-	config_unref(old);
+	conf_free(old);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
 	if (!g->hold.stopped)
@@ -505,7 +505,7 @@ apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 				apps_close(g, now);
 			continue;
 		}
-		if (conf_find_app(s->config->conf, g->conf->name) == NULL) {
+		if (conf_find_app(s->config, g->conf->name) == NULL) {
 			logging_tell(answer, true,
 			    "%s: removed, it serves out what waits",
 			    g->conf->name);
@@ -520,7 +520,7 @@ void
 apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
     tstamp now)
 {
-	const struct conf *conf = s->config->conf;
+	const struct conf *conf = s->config;
 
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];

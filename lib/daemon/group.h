@@ -95,7 +95,7 @@ struct group {
 	struct supervisor *sup;
 	uint32_t app; /* number in the pool */
 	tstamp since; /* has been in the pool since then */
-	struct config *config; /* a reference; conf lies in it */
+	struct conf *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */
 	struct hold hold;
@@ -129,7 +129,7 @@ struct group {
  * A group without listeners, known to the pool under its number, with a
  * reference to config. NULL and errno.
  */
-struct group *group_new(struct supervisor *s, struct config *config,
+struct group *group_new(struct supervisor *s, struct conf *config,
     const struct conf_app *conf, tstamp now);
 
 /* Frees the group; the caller calls pool_app_free() next. */

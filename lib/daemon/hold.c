@@ -36,7 +36,7 @@ struct hold_start {
 	struct openings openings;
 	struct app_listeners opened;
 	struct group *group; /* NULL: it has gone */
-	struct config *config; /* a reference: the app of that is started */
+	struct conf *config; /* a reference: the app of that is started */
 	bool wanted; /* nobody has stopped the app since */
 };
 
@@ -75,7 +75,7 @@ hold_opened(struct lane_job *job, tstamp now)
 		hold_resume(g, now);
 	}
 	listeners_close_all(&h->opened);
-	config_unref(h->config);
+	conf_free(h->config);
 	free(h);
 }
 
@@ -96,7 +96,7 @@ hold_start(struct group *g)
 	openings_init(&h->openings, NULL);
 	TAILQ_INIT(&h->opened);
 	h->group = g;
-	h->config = config_ref(g->config);
+	h->config = conf_ref(g->config);
 	h->wanted = true;
 	g->hold.starting = h;
 	for (size_t i = 0; i < g->conf->listen.len; i++)

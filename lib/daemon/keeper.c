@@ -226,7 +226,7 @@ static struct keeper *
 keeper_new(struct keepers *all, tstamp now)
 {
 	static char title[] = "apppoold: keeper";
-	const struct conf *conf = all->sup->config->conf;
+	const struct conf *conf = all->sup->config;
 	struct keeper *k = calloc(1, sizeof(*k));
 	int ends[2], size = SOCKET_BYTES;
 

@@ -74,7 +74,7 @@ logging_commit(const struct conf *conf, struct logsink *sink)
 struct reopening {
 	struct lane_job job;
 	struct supervisor *sup;
-	struct config *config; /* a reference */
+	struct conf *config; /* a reference */
 	struct logsink *sink; /* NULL: it cannot be opened */
 	bool again; /* somebody has asked meanwhile */
 	char *why;
@@ -87,7 +87,7 @@ logging_reopen_work(struct lane_job *job)
 	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
 	FILE *why = open_memstream(&r->why, &r->why_len);
 
-	r->sink = logging_prepare(r->config->conf, why);
+	r->sink = logging_prepare(r->config, why);
 	if (why != NULL)
 		(void)fclose(why);
 }
@@ -108,11 +108,11 @@ logging_reopen_done(struct lane_job *job, tstamp now)
 	if (r->config != s->config)
 		log_abandon(r->sink);
 	else if (r->sink != NULL)
-		logging_commit(r->config->conf, r->sink);
+		logging_commit(r->config, r->sink);
 	s->reopening.now = NULL;
 	if (r->again)
 		logging_reopen(s);
-	config_unref(r->config);
+	conf_free(r->config);
 	free(r->why);
 	free(r);
 }
@@ -135,7 +135,7 @@ logging_reopen(struct supervisor *s)
 	r->job.work = logging_reopen_work;
 	r->job.done = logging_reopen_done;
 	r->sup = s;
-	r->config = config_ref(s->config);
+	r->config = conf_ref(s->config);
 	s->reopening.now = r;
 	lane_submit(&s->looker, &r->job);
 }

@@ -366,7 +366,7 @@ static bool
 counter_process_begin(struct poolcounter *all, tstamp now)
 {
 	static char title[] = "apppoold: counter";
-	const struct conf *conf = all->sup->config->conf;
+	const struct conf *conf = all->sup->config;
 	struct counter_process *p = calloc(1, sizeof(*p));
 	struct stat st;
 	int ends[2];

@@ -141,7 +141,7 @@ refusal_drop_rest(struct refusal *r)
 {
 	r->rest_len = 0;
 	if (r->config != NULL)
-		config_unref(r->config);
+		conf_free(r->config);
 	r->config = NULL;
 }
 
@@ -215,7 +215,7 @@ refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
 }
 
 void
-refusal_begin(struct refusals *all, void *owner, struct config *config,
+refusal_begin(struct refusals *all, void *owner, struct conf *config,
     const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now)
 {
 	struct refusal_answer answer;
@@ -246,7 +246,7 @@ refusal_begin(struct refusals *all, void *owner, struct config *config,
 	r->io = (struct loop_io){ .fd = fd, .ready = refusal_ready };
 	r->tcp = tcp;
 	r->handed = handed;
-	r->config = config_ref(config);
+	r->config = conf_ref(config);
 	r->rest = answer.bytes;
 	r->rest_len = answer.len;
 	TAILQ_INSERT_TAIL(&all->open, r, next);

@@ -22,7 +22,6 @@
 
 #include "conf/conf.h"
 #include "core/tstamp.h"
-#include "daemon/config.h"
 #include "sys/loop.h"
 
 /* Refusals that are open at a time; further ones are closed once answered. */
@@ -55,7 +54,7 @@ struct refusal {
 	bool tcp, handed; /* as in struct accepted */
 	const char *rest; /* still to be written */
 	size_t rest_len;
-	struct config *config; /* a reference, for rest; NULL: none is left */
+	struct conf *config; /* a reference, for rest; NULL: none is left */
 };
 
 TAILQ_HEAD(refusal_list, refusal);
@@ -93,7 +92,7 @@ bool refusals_any(const struct refusals *all);
  * tcp and handed: as in struct accepted. A TCP connection that was handed to a
  * process is just closed, and nothing is read from a Unix socket that was.
  */
-void refusal_begin(struct refusals *all, void *owner, struct config *config,
+void refusal_begin(struct refusals *all, void *owner, struct conf *config,
     const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now);
 
 /* Whether this app answers at all. */

@@ -179,22 +179,22 @@ reload_fail(struct reload *r, tstamp now)
 
 /* Puts the configuration into force. */
 static void
-reload_commit(struct reload *r, struct config *new, tstamp now)
+reload_commit(struct reload *r, tstamp now)
 {
 	struct supervisor *s = r->sup;
-	struct config *old = s->config;
-	const struct conf *conf = r->conf;
+	struct conf *old = s->config;
+	struct conf *conf = r->conf;
 
 	logging_commit(conf, r->log);
 	r->conf = NULL;
 	r->log = NULL;
-	s->config = new;
+	s->config = conf;
 	s->generation++;
 	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
 	apps_change(s, r->listeners, r->text, now);
 	s->control->commit(s->control_arg, conf);
 	poolcounter_commit(s, conf, now);
-	config_unref(old);
+	conf_free(old);
 	reload_settle(r, now);
 }
 
@@ -208,7 +208,6 @@ reload_opened(struct lane_job *job, tstamp now)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, openings.job);
 	struct supervisor *s = r->sup;
-	struct config *new = NULL;
 	bool open = openings_end(&r->openings);
 
 	if (open && !s->stopping)
@@ -220,12 +219,11 @@ reload_opened(struct lane_job *job, tstamp now)
 		reload_fail(r, now);
 	} else if (!STAILQ_EMPTY(&r->openings.list)) {
 		openings_submit(&r->openings, &s->looker, reload_opened);
-	} else if (tables_reserve(s, r->conf) == -1 ||
-	    (new = config_new(r->conf)) == NULL) {
+	} else if (tables_reserve(s, r->conf) == -1) {
 		logging_tell(r->text, false, "%s: no memory", r->conf->file);
 		reload_fail(r, now);
 	} else {
-		reload_commit(r, new, now);
+		reload_commit(r, now);
 	}
 }
 
@@ -276,7 +274,7 @@ reload_start(struct supervisor *s, tstamp now)
 {
 	struct reload *r = calloc(1, sizeof(*r));
 
-	if (r == NULL || (r->file = strdup(s->config->conf->file)) == NULL) {
+	if (r == NULL || (r->file = strdup(s->config->file)) == NULL) {
 		log_warn("cannot reload");
 		free(r);
 		return;

@@ -44,7 +44,7 @@ struct restart_mark {
 struct restart_files {
 	struct lane_job job; /* the look */
 	struct group *group; /* NULL: gone, and the look frees this */
-	struct config *config; /* a reference while the look is under way */
+	struct conf *config; /* a reference while the look is under way */
 	const struct conf_app *conf; /* lies in it */
 	bool under_way;
 	bool again; /* another look is wanted behind this one */
@@ -186,7 +186,7 @@ restart_look_begin(struct restart_files *f)
 	if (f->under_way || g->closing)
 		return;
 	f->under_way = true;
-	f->config = config_ref(g->config);
+	f->config = conf_ref(g->config);
 	f->conf = g->conf;
 	lane_submit(&g->sup->looker, &f->job);
 }
@@ -199,7 +199,7 @@ restart_look_done(struct lane_job *job, tstamp now)
 	f->under_way = false;
 	if (f->group != NULL)
 		restart_seen(f, now);
-	config_unref(f->config);
+	conf_free(f->config);
 	if (f->group == NULL)
 		free(f);
 	else if (f->again)

@@ -42,7 +42,7 @@ struct start {
 	struct lane_job job;
 	struct worker *w;
 	void (*done)(struct worker *, const char *why, bool no_room, tstamp);
-	struct config *config; /* a reference: the spec points into it */
+	struct conf *config; /* a reference: the spec points into it */
 	struct child_spec spec;
 	struct child_limit limits[5];
 	/*
@@ -373,7 +373,7 @@ start_free(struct start *t)
 		free(*p);
 	free(t->envp);
 	free(t->argv);
-	config_unref(t->config);
+	conf_free(t->config);
 	free(t);
 }
 
@@ -461,7 +461,7 @@ start_program(
 	t->done = done;
 	t->job.work = start_work;
 	t->job.done = start_done;
-	t->config = config_ref(g->config);
+	t->config = conf_ref(g->config);
 	if (!start_spec(t) || !start_variables(t) || !start_command(t) ||
 	    !start_output(t)) {
 		error = errno;

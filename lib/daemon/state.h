@@ -22,7 +22,6 @@
 
 #include "conf/conf.h"
 #include "core/pool.h"
-#include "daemon/config.h"
 #include "daemon/refusal.h"
 #include "sys/child.h"
 #include "sys/lane.h"
@@ -105,7 +104,7 @@ struct supervisor {
 	struct lane looker; /* at files, of ours and of others */
 	struct timer files_timer; /* next look at files that restart apps */
 	struct ring events; /* see tell.c */
-	struct config *config; /* in force; a reference */
+	struct conf *config; /* in force; a reference */
 	struct pool pool;
 	void *pool_memory;
 	struct group **groups; /* by app number; NULL: none */
@@ -182,7 +181,7 @@ opening_status(int error)
  * sysexits.h, the reason having been logged. Call it before there is any
  * thread: it forks.
  */
-int supervisor_init(struct supervisor *s, struct config *config);
+int supervisor_init(struct supervisor *s, struct conf *config);
 
 /*
  * Opens the control socket, the counter's listeners and those of the apps, and

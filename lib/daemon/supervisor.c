@@ -52,7 +52,7 @@ supervisor_grace(const struct conf *conf)
 void
 supervisor_stop(struct supervisor *s, tstamp now)
 {
-	const struct conf *conf = s->config->conf;
+	const struct conf *conf = s->config;
 
 	if (s->stopping)
 		return;
@@ -75,7 +75,7 @@ void
 supervisor_stop_now(struct supervisor *s, tstamp now)
 {
 	struct template *t;
-	tspan grace = supervisor_grace(s->config->conf);
+	tspan grace = supervisor_grace(s->config);
 
 	if (s->pool.phase == POOL_ENDING)
 		return;
@@ -380,7 +380,7 @@ supervisor_stop_lanes(struct supervisor *s)
 }
 
 int
-supervisor_init(struct supervisor *s, struct config *config)
+supervisor_init(struct supervisor *s, struct conf *config)
 {
 	const char *slow_start =
 	    "starting a process takes long (a dead file server?): "
@@ -431,7 +431,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 int
 supervisor_open(struct supervisor *s)
 {
-	struct conf *conf = s->config->conf;
+	struct conf *conf = s->config;
 	struct openings openings;
 	int status;
 
@@ -482,7 +482,7 @@ supervisor_fini(struct supervisor *s)
 		free(s->workers);
 		free(s->accepted);
 		refusals_fini(&s->refusals);
-		config_unref(s->config);
+		conf_free(s->config);
 	}
 	watch_fini(&s->watch);
 	loop_fini(&s->loop);

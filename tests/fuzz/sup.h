@@ -44,7 +44,6 @@ struct input {
 static struct supervisor sup;
 static tstamp now;
 static struct conf conf = { .max_processes = WORKERS };
-static struct config config = { .conf = &conf, .refs = 1 };
 static struct conf_app web = {
 	.name = (char *)"web",
 	.handoff = CONF_HANDOFF_NATIVE,
@@ -132,7 +131,7 @@ sup_start(void)
 	sup.workers = calloc(limits.processes, sizeof(struct worker *));
 	sup.accepted = calloc(limits.conns, sizeof(struct accepted));
 	sup.pool_memory = malloc(pool_memory(&limits));
-	sup.config = &config;
+	sup.config = &conf;
 	RB_INIT(&sup.pids);
 	sampling_init(&sup);
 }
@@ -150,7 +149,7 @@ sup_begin(void)
 	(void)loop_turn(&sup.loop, now);
 	if (keeper_init(&sup) == -1)
 		abort();
-	g = group_new(&sup, &config, &web, now);
+	g = group_new(&sup, &conf, &web, now);
 	if (g == NULL)
 		abort();
 	return g;

@@ -31,7 +31,6 @@
 #define VERSION "apppoold " APPPOOL_VERSION "\n"
 
 static struct supervisor sup;
-static struct config config;
 static struct conf conf;
 static struct conf_app app;
 static struct group *groups[1];
@@ -177,8 +176,7 @@ begin(void)
 		.control_gid = (gid_t)-1,
 	};
 	app = (struct conf_app){ .name = app_name, .pool.min_processes = 1 };
-	config = (struct config){ .conf = &conf, .refs = 1 };
-	sup.config = &config;
+	sup.config = &conf;
 	sup.groups = groups;
 	sup.workers = workers;
 	(void)loop_init(&sup.loop, &clock);

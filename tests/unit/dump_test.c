@@ -18,7 +18,6 @@
 #define LISTENERS 2000
 
 static struct supervisor sup;
-static struct config config;
 static struct conf conf;
 static struct conf_app app;
 static struct group group;
@@ -55,9 +54,8 @@ begin(void)
 	memset(&group, 0, sizeof(group));
 	conf = (struct conf){ .file = conf_name, .dump_file = path };
 	app = (struct conf_app){ .name = app_name };
-	config = (struct config){ .conf = &conf, .refs = 1 };
 	NEED(poolcounter_init(&sup) == 0);
-	sup.config = &config;
+	sup.config = &conf;
 	sup.groups = groups;
 	sup.workers = workers;
 	sup.pool_memory = calloc(1, pool_memory(&limits));

@@ -34,7 +34,6 @@ static struct {
 	tstamp now;
 	struct conf conf;
 	struct conf_app web;
-	struct config config;
 	struct group *group;
 	char log[64];
 	char text[65536]; /* of the log */
@@ -157,10 +156,9 @@ fixture_begin(void)
 	    (long)getpid());
 	(void)unlink(fixture.log);
 	CHECK_EQ(0, log_open(&spec));
-	fixture.conf = (struct conf){ .max_processes = FIXTURE_MAX };
-	fixture.config =
-	    (struct config){ .conf = &fixture.conf, .refs = 100000 };
-	sup.config = &fixture.config;
+	fixture.conf =
+	    (struct conf){ .max_processes = FIXTURE_MAX, .refs = 100000 };
+	sup.config = &fixture.conf;
 	CHECK_EQ(0, keeper_init(&sup));
 	RB_INIT(&sup.pids);
 	TAILQ_INIT(&sup.start_queue);
@@ -178,7 +176,7 @@ fixture_begin(void)
 	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
 	sampling_init(&sup);
 	fixture.group =
-	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
+	    group_new(&sup, &fixture.conf, &fixture.web, fixture.now);
 	start_init(fixture.group);
 	backlog_init(fixture.group);
 }

@@ -43,7 +43,6 @@ static struct loop loop;
 static struct refusals all;
 static struct conf_app app;
 static struct conf conf = { .apps = &app, .apps_len = 1 };
-static struct config config;
 
 /* Connections that were closed, and those of them that had to be drained. */
 static int closed, drained;
@@ -79,7 +78,7 @@ begin(enum conf_protocol protocol)
 		.refusal.on_full = CONF_ON_FULL_REFUSE,
 		.refusal.protocol = protocol,
 	};
-	config = (struct config){ .conf = &conf, .refs = 1 };
+	conf.refs = 1;
 }
 
 static void
@@ -117,7 +116,7 @@ end(void)
 {
 	refusals_close(&all);
 	CHECK(!refusals_any(&all));
-	CHECK_EQ(1, config.refs);
+	CHECK_EQ(1, conf.refs);
 	refusals_fini(&all);
 	loop_fini(&loop);
 }
@@ -159,7 +158,7 @@ static void (*const pairs[])(struct pair *) = { inet_pair, unix_pair };
 static void
 refuse(const struct pair *p)
 {
-	refusal_begin(&all, &app, &config, &app, p->server, p->tcp, false, now);
+	refusal_begin(&all, &app, &conf, &app, p->server, p->tcp, false, now);
 }
 
 static bool
@@ -448,7 +447,7 @@ a_long_answer_is_written_as_it_is_read(void)
 		ssize_t n = 1;
 
 		begin_long(&p, i);
-		CHECK_EQ(2, config.refs);
+		CHECK_EQ(2, conf.refs);
 		for (int t = 0; n > 0 && len < sizeof(got); t++) {
 			struct pollfd f = { .fd = p.client, .events = POLLIN };
 
@@ -465,7 +464,7 @@ a_long_answer_is_written_as_it_is_read(void)
 		CHECK_EQ(sizeof(long_answer), len);
 		CHECK_EQ(0, memcmp(long_answer, got, sizeof(long_answer)));
 		/* A reload may take the bytes away now. */
-		CHECK_EQ(1, config.refs);
+		CHECK_EQ(1, conf.refs);
 		close(p.client);
 		settle();
 		CHECK(!refusals_any(&all));
@@ -502,7 +501,7 @@ one_that_a_process_was_given_is_not_drained(void)
 
 	begin(CONF_PROTOCOL_HTTP);
 	unix_pair(&p);
-	refusal_begin(&all, &app, &config, &app, p.server, false, true, now);
+	refusal_begin(&all, &app, &conf, &app, p.server, false, true, now);
 	close(p.client);
 	settle();
 	CHECK_EQ(1, closed);

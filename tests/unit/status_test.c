@@ -17,7 +17,6 @@
 static struct supervisor sup;
 static struct keepers keepers;
 static struct keeper_app keeper;
-static struct config config;
 static struct conf conf;
 static struct conf_app web;
 static struct conf_app job;
@@ -82,7 +81,6 @@ begin(void)
 {
 	now = TSPAN_SECONDS(1000);
 	memset(&sup, 0, sizeof(sup));
-	config = (struct config){ .conf = &conf, .refs = 1 };
 	conf = (struct conf){ .file = conf_file, .max_processes = 9000 };
 	web = (struct conf_app){
 		.name = web_name,
@@ -99,7 +97,7 @@ begin(void)
 		.pool.max_processes = 1,
 	};
 	NEED(poolcounter_init(&sup) == 0);
-	sup.config = &config;
+	sup.config = &conf;
 	sup.groups = groups;
 	sup.started = now - TSPAN_SECONDS(60);
 	sup.generation = 3;
