@@ -204,40 +204,6 @@ help(enum command_id id)
 
 /* --- the command line ---------------------------------------------------- */
 
-static bool
-takes(enum command_id command, int id)
-{
-	for (size_t i = 0; i < COMMAND_OPTIONS; i++)
-		if ((int)command_options[i].id == id &&
-		    command_options[i].command == command)
-			return true;
-	return false;
-}
-
-/* Tells which commands take the option, as this one does not. */
-static void
-tell_takers(int id)
-{
-	const char *before = " is for ";
-
-	for (const struct option *o = simulate_longs; o->name != NULL; o++)
-		if (o->val == id)
-			(void)fprintf(stderr,
-			    "apppoolctl: --%s is for simulate", o->name);
-	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
-		const struct command_option *o = &command_options[i];
-
-		if ((int)o->id != id)
-			continue;
-		if (strcmp(before, " is for ") == 0)
-			(void)fprintf(stderr, "apppoolctl: %s", o->name);
-		(void)fprintf(
-		    stderr, "%s%s", before, commands[o->command].name);
-		before = " and ";
-	}
-	(void)fputs("\n", stderr);
-}
-
 /*
  * Reads all options, which may stand anywhere: those of simulate are known
  * here, too, so that no value of an option is taken for the command. False: the
@@ -330,6 +296,38 @@ read_command(struct line *l, const char *const *words)
 	return false;
 }
 
+/* Whether the command has the option; else tells which commands do. */
+static bool
+check_option(enum command_id command, int id)
+{
+	const char *before = " is for ";
+
+	if (command == COMMAND_SIMULATE && id > UCHAR_MAX &&
+	    id < OPTION_INTERVAL)
+		return true;
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++)
+		if ((int)command_options[i].id == id &&
+		    command_options[i].command == command)
+			return true;
+	for (const struct option *o = simulate_longs; o->name != NULL; o++)
+		if (o->val == id)
+			(void)fprintf(stderr,
+			    "apppoolctl: --%s is for simulate", o->name);
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
+		const struct command_option *o = &command_options[i];
+
+		if ((int)o->id != id)
+			continue;
+		if (strcmp(before, " is for ") == 0)
+			(void)fprintf(stderr, "apppoolctl: %s", o->name);
+		(void)fprintf(
+		    stderr, "%s%s", before, commands[o->command].name);
+		before = " and ";
+	}
+	(void)fputs("\n", stderr);
+	return false;
+}
+
 /* Whether options and arguments are those of the command; false likewise. */
 static bool
 check_line(struct line *l)
@@ -337,14 +335,9 @@ check_line(struct line *l)
 	const struct command *c = &commands[l->command];
 	const char *timeout = l->given[OPTION_TIMEOUT];
 
-	for (int id = 0; id < OPTION_IDS; id++) {
-		if (l->given[id] == NULL || takes(l->command, id) ||
-		    (l->command == COMMAND_SIMULATE && id > UCHAR_MAX &&
-			id < OPTION_INTERVAL))
-			continue;
-		tell_takers(id);
-		return false;
-	}
+	for (int id = 0; id < OPTION_IDS; id++)
+		if (l->given[id] != NULL && !check_option(l->command, id))
+			return false;
 	/* Of simulate only its own reader knows what its words may be. */
 	if (l->command != COMMAND_SIMULATE &&
 	    (l->nargs < c->least || l->nargs > c->most ||

@@ -33,55 +33,27 @@ ask_say(const struct ask *daemon, const char *fmt, ...)
 	va_end(ap);
 }
 
-/*
- * The line that the words make behind a first one, with its newline. 0, or an
- * exit status.
- */
-static int
-compose(const struct ask *daemon, const char *first, const char *const *words,
-    char *line)
-{
-	const size_t room = LINE_SIZE - 1; /* but for the newline */
-
-	(void)strlcpy(line, first, room);
-	for (; *words != NULL; words++) {
-		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
-			ask_say(daemon, "apppoolctl: \"%s\" is not one word\n",
-			    *words);
-			return EX_USAGE;
-		}
-		if (line[0] != '\0')
-			(void)strlcat(line, " ", room);
-		if (strlcat(line, *words, room) >= room) {
-			ask_say(daemon, "apppoolctl: too many words\n");
-			return EX_USAGE;
-		}
-	}
-	(void)strlcat(line, "\n", LINE_SIZE);
-	return 0;
-}
-
 /* --- the way there ------------------------------------------------------ */
 
 /* The path of the control socket, allocated; NULL: the user was told why. */
 static char *
 find_socket(const struct ask *daemon)
 {
-	const char *file = daemon->file;
+	const bool named = daemon->file != NULL;
+	const char *file = named ? daemon->file : CONF_DEFAULT_FILE;
 	char *path;
 
 	if (daemon->socket != NULL)
 		return strdup(daemon->socket);
-	path = conf_control_path(file == NULL ? CONF_DEFAULT_FILE : file);
+	path = conf_control_path(file);
 	/* Without a configuration there may be a daemon with another one. */
-	if (path == NULL && file == NULL)
+	if (path == NULL && !named)
 		return strdup(CONF_DEFAULT_CONTROL);
 	if (path == NULL) {
 		ask_say(daemon, "apppoolctl: cannot read %s: %s\n", file,
 		    strerror(errno));
 	} else if (*path == '\0') {
-		ask_say(daemon, "apppoolctl: %s has no control socket\n",
-		    file == NULL ? CONF_DEFAULT_FILE : file);
+		ask_say(daemon, "apppoolctl: %s has no control socket\n", file);
 		free(path);
 		path = NULL;
 	}
@@ -296,13 +268,26 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 	const char *first = terminal != NULL ? "progress" : "";
 	const tstamp by =
 	    daemon->timeout == 0 ? TSTAMP_NEVER : clock_now() + daemon->timeout;
+	const size_t room = LINE_SIZE - 1; /* but for the newline */
 	char line[LINE_SIZE], *path;
 	size_t sent = 0;
 	int fd, status;
 
-	status = compose(daemon, daemon->json ? "json" : first, words, line);
-	if (status != 0)
-		return status;
+	(void)strlcpy(line, daemon->json ? "json" : first, room);
+	for (; *words != NULL; words++) {
+		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
+			ask_say(daemon, "apppoolctl: \"%s\" is not one word\n",
+			    *words);
+			return EX_USAGE;
+		}
+		if (line[0] != '\0')
+			(void)strlcat(line, " ", room);
+		if (strlcat(line, *words, room) >= room) {
+			ask_say(daemon, "apppoolctl: too many words\n");
+			return EX_USAGE;
+		}
+	}
+	(void)strlcat(line, "\n", LINE_SIZE);
 	path = find_socket(daemon);
 	if (path == NULL)
 		return EX_UNAVAILABLE;

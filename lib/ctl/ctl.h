@@ -67,7 +67,16 @@ int ask_daemon(const struct ask *, const char *const *words, FILE *to);
 /* The same, of an answer in JSON, which the caller gives back if EX_OK. */
 int ask_json(const struct ask *, const char *const *words, json_t **out);
 
-/* --- table.c: all apps of a daemon, a line each ------------------------- */
+/* --- form.c: the status of a daemon, for people ------------------------- */
+
+/*
+ * The string that a path names in an object: KEY, KEY.KEY, or PATH|PATH, the
+ * first that is not null; NULL: there is none.
+ */
+const char *form_string(const json_t *object, const char *path);
+
+/* Puts the answer to `json status [APP]` for people. */
+void details_put(const json_t *status, struct text *out);
 
 /* The columns, from left to right. */
 enum column {
@@ -113,43 +122,6 @@ void table_put_row(struct table *, size_t row, size_t width, struct text *out);
 
 /* Puts all of these, a line each, as wide as the terminal. */
 void table_put(struct table *, struct text *out);
-
-/* --- form.c: texts with figures of a daemon in them --------------------- */
-
-/*
- * The member of an object that a path names: KEY, KEY.KEY, or PATH|PATH, the
- * first that is not null. A number: NaN unless it is one; a string, or NULL.
- */
-double form_number(const json_t *object, const char *path);
-const char *form_string(const json_t *object, const char *path);
-
-/*
- * Puts a text in which {PATH} stands for the member: strings are escaped, those
- * of an array with commas between, numbers are whole. Behind a colon may stand
- * a width, after a "-" if the text is to be left of its blanks, where null is
- * "-"; then t for a time, b for bytes, d for a decimal. What is in brackets is
- * left out if its first member is null, false, 0 or empty.
- */
-void form_put(struct text *out, const json_t *object, const char *form);
-
-/* The columns of a text. */
-static inline size_t
-form_width(const struct text *t)
-{
-	size_t width = 0, n;
-
-	for (size_t i = 0; i < t->len; i += n == 0 ? 1 : n, width++)
-		n = text_char_length(t->data + i, t->len - i);
-	return width;
-}
-
-/* Puts a text into so many columns. */
-void form_pad(struct text *out, const struct text *, size_t width, bool left);
-
-/* --- details.c: everything about a daemon and its apps ------------------ */
-
-/* Puts the answer to `json status [APP]` for people. */
-void details_put(const json_t *status, struct text *out);
 
 /* --- top.c -------------------------------------------------------------- */
 

@@ -1,21 +1,33 @@
-/* Texts with figures of a daemon in them. */
+/*
+ * The status of a daemon for people: a table of its apps, fitted to a width,
+ * and everything about some of them, limits beside use.
+ */
+
+#include <sys/ioctl.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl/ctl.h"
-#include "sys/text.h"
+#include "sys/number.h"
 
-/* Bytes of the longest text of a member. */
+/* Bytes of the longest text of a member, or of a cell of the table. */
 #define TEXT_MAX 8192
+
+/* A longer name is cut, for there is more to see; below 100 columns, to 16. */
+#define NAME_WIDTH 24
+#define NAME_WIDTH_NARROW 16
+
+/* --- members of an answer ------------------------------------------------ */
 
 /*
  * The member of this path, which ends with ":", "}" or a NUL: KEY, KEY.KEY of
  * an object in it, or of PATH|PATH the first that is not null.
  */
 static const json_t *
-find_member(const json_t *object, const char *path)
+form_member(const json_t *object, const char *path)
 {
 	const json_t *at = object;
 	char key[64];
@@ -34,10 +46,11 @@ find_member(const json_t *object, const char *path)
 	}
 }
 
-double
+/* NaN: the member is no number. */
+static double
 form_number(const json_t *object, const char *path)
 {
-	const json_t *n = find_member(object, path);
+	const json_t *n = form_member(object, path);
 
 	return json_is_number(n) ? json_number_value(n) : NAN;
 }
@@ -45,10 +58,22 @@ form_number(const json_t *object, const char *path)
 const char *
 form_string(const json_t *object, const char *path)
 {
-	return json_string_value(find_member(object, path));
+	return json_string_value(form_member(object, path));
 }
 
-void
+/* The columns of a text. */
+static size_t
+form_width(const struct text *t)
+{
+	size_t width = 0, n;
+
+	for (size_t i = 0; i < t->len; i += n == 0 ? 1 : n, width++)
+		n = text_char_length(t->data + i, t->len - i);
+	return width;
+}
+
+/* Puts a text into so many columns. */
+static void
 form_pad(struct text *out, const struct text *t, size_t width, bool left)
 {
 	const size_t is = form_width(t);
@@ -60,31 +85,29 @@ form_pad(struct text *out, const struct text *t, size_t width, bool left)
 		text_put(out, " ", 1);
 }
 
-static void
-put_json_string(struct text *out, const json_t *s)
-{
-	if (json_is_string(s))
-		text_escaped(out, json_string_value(s), json_string_length(s));
-}
-
 /* Puts a member, as what stands behind the colon wants it. */
 static void
-put_member(struct text *out, const json_t *value, const char *how)
+form_put_member(struct text *out, const json_t *value, const char *how)
 {
 	const bool left = *how == '-';
 	char *type = NULL, buf[FIGURE_SIZE];
-	size_t width = strtoul(how + left, &type, 10);
+	size_t width = strtoul(how + left, &type, 10), len;
 	double n = json_number_value(value);
 	struct text t;
 
 	text_init(&t, TEXT_MAX);
-	if (json_is_array(value)) {
-		for (size_t i = 0; i < json_array_size(value); i++) {
+	if (json_is_array(value) || json_is_string(value)) {
+		len = json_is_array(value) ? json_array_size(value) : 1;
+		for (size_t i = 0; i < len; i++) {
+			const json_t *s = json_is_array(value)
+			    ? json_array_get(value, i)
+			    : value;
+
 			text_puts(&t, i == 0 ? "" : ", ");
-			put_json_string(&t, json_array_get(value, i));
+			if (json_is_string(s))
+				text_escaped(&t, json_string_value(s),
+				    json_string_length(s));
 		}
-	} else if (json_is_string(value)) {
-		put_json_string(&t, value);
 	} else if (!json_is_number(value)) {
 		text_puts(&t, width > 0 ? "-" : "");
 	} else if (*type == 't') {
@@ -98,7 +121,32 @@ put_member(struct text *out, const json_t *value, const char *how)
 	text_fini(&t);
 }
 
-void
+/* Whether what is in brackets behind such a member is put. */
+static bool
+form_holds(const json_t *object, const char *member)
+{
+	const bool null = *member == '-' || *member == '+';
+	const json_t *v =
+	    form_member(object, member + (null || *member == '?'));
+
+	if (v == NULL || json_is_null(v))
+		return *member == '-';
+	return null ? *member == '+'
+		    : !json_is_false(v) &&
+		(!json_is_number(v) || json_number_value(v) > 0) &&
+		(!json_is_array(v) || json_array_size(v) > 0);
+}
+
+/*
+ * Puts a text in which {PATH} stands for the member: strings are escaped, those
+ * of an array with commas between, numbers are whole. Behind a colon may stand
+ * a width, after a "-" if the text is to be left of its blanks, where null is
+ * "-"; then t for a time, b for bytes, d for a decimal. What is in brackets,
+ * others in them too, is left out if its first member is null, false, 0 or
+ * empty. {?PATH} is such a member that is not shown; {+PATH} one that is not
+ * null, {-PATH} one that is.
+ */
+static void
 form_put(struct text *out, const json_t *object, const char *form)
 {
 	while (*form != '\0') {
@@ -109,20 +157,439 @@ form_put(struct text *out, const json_t *object, const char *form)
 		if (*form == '{') {
 			const char *how = form + strcspn(form, ":}");
 
-			put_member(out, find_member(object, form + 1),
-			    how + (*how == ':'));
+			if (strchr("?+-", form[1]) == NULL)
+				form_put_member(out,
+				    form_member(object, form + 1),
+				    how + (*how == ':'));
 			form = strchr(how, '}') + 1;
-		} else if (*form == '[') {
-			const json_t *v =
-			    find_member(object, strchr(form, '{') + 1);
+		} else if (*form == '[' &&
+		    !form_holds(object, strchr(form, '{') + 1)) {
+			int depth = 0;
 
-			if (v == NULL || json_is_null(v) || json_is_false(v) ||
-			    (json_is_number(v) && json_number_value(v) <= 0) ||
-			    (json_is_array(v) && json_array_size(v) == 0))
-				form = strchr(form, ']');
-			form++;
-		} else if (*form == ']') {
+			do
+				depth += (*form == '[') - (*form == ']');
+			while (*form++ != ']' || depth > 0);
+		} else if (*form != '\0') {
 			form++;
 		}
+	}
+}
+
+/* --- everything ----------------------------------------------------------- */
+
+static void
+put_daemon(struct text *out, const json_t *s)
+{
+	const char *state = form_string(s, "state");
+
+	form_put(out, s, "apppoold {version}, pid {pid}, up {uptime:t}");
+	if (state != NULL && strcmp(state, "running") != 0)
+		form_put(out, s, ", {state}");
+	form_put(out, s,
+	    ", {config} (generation {generation})\n"
+	    "processes {processes}/{max_processes}, active {active}, waiting "
+	    "{waiting}\n"
+	    "[{+counter}\ncounter:[ {counter.listen}]\n"
+	    "  clients {counter.clients}/{counter.max_clients}, keys "
+	    "{counter.keys}/{counter.max_keys}, locks held "
+	    "{counter.processing}, waiting {counter.waiting}\n"
+	    "  locks {counter.total_acquired} taken, "
+	    "{counter.processed_count} ended; {counter.full_queues} found "
+	    "the queue full\n]");
+	if (form_number(s, "counter.refused_clients") > 0 ||
+	    form_number(s, "counter.refused_keys") > 0)
+		form_put(out, s,
+		    "  turned away {counter.refused_clients} clients, "
+		    "{counter.refused_keys} keys\n");
+}
+
+static void
+put_app(struct text *out, json_t *app)
+{
+	const double of = form_number(app, "rollout.of");
+	json_t *value, *exits = json_object_get(app, "exits");
+	const char *comma = "; ended: ", *reason;
+	size_t i, before;
+
+	form_put(out, app,
+	    "\n{name}: {state}, {handoff}[, {listen}][, next start in "
+	    "{backoff_until:t}]\n"
+	    "  processes {processes}/{max_processes} (min {min_processes}): "
+	    "{starting} starting, [{+sessions}{idle} idle, {active} active]"
+	    "[{-sessions}{idle} ready]; {retiring} retiring, {stopping} "
+	    "stopping[, {detached} detached][, {stuck} stuck]\n");
+
+	/* Load, a rollout and a size of its own: a line of what there is. */
+	before = out->len;
+	form_put(out, app,
+	    "[{+load}; load {load} %]"
+	    "[{+rollout.reason}; generation {rollout.generation} given up]");
+	if (form_string(app, "rollout.reason") == NULL && !isnan(of))
+		text_printf(out, "; generation %.0f replaces %.0f",
+		    form_number(app, "rollout.generation"),
+		    of - form_number(app, "rollout.done"));
+	form_put(out, app,
+	    "[{?resized}; resized, the file says {file_min_processes} to "
+	    "{file_max_processes}]");
+	if (out->len > before && !out->failed) {
+		memcpy(out->data + before, "  ", 2);
+		text_puts(out, "\n");
+	}
+
+	form_put(out, app,
+	    "[{+sessions}  waiting {waiting}/{max_queue}"
+	    "[{?waiting} (oldest {oldest_wait:t})], most {max_waiting}"
+	    "[{+backlog}, backlog {backlog}][, parked {parked}], sessions "
+	    "{sessions}[, prefetch {prefetch}]; idle while waiting "
+	    "{idle_while_waiting:t}\n"
+	    "  connections {accepted} accepted, {completed} completed, {lost} "
+	    "lost; {retaken} retaken\n"
+	    "  not served: {refused} refused, {timed_out} timed out, "
+	    "{abandoned} abandoned\n"
+	    "[{+rate}  last minute: {rate:d}/s; wait p50 {queue_wait.p50:t}, "
+	    "p90 {queue_wait.p90:t}, p99 {queue_wait.p99:t}, max "
+	    "{queue_wait.max:t}\n"
+	    "    session p50 {session_time.p50:t}, p90 {session_time.p90:t}, "
+	    "p99 {session_time.p99:t}, max {session_time.max:t}\n]"
+	    "[{?target_wait}  promise: {target_wait:t}[{+kept}, kept for "
+	    "{kept:d} %][; need {need}]\n]"
+	    "[{-target_wait}[  need {need}\n]]]"
+	    "[{-sessions}[{+backlog}  waiting {backlog}, all in the "
+	    "backlog\n]]"
+	    "  spawned {spawned}, failed starts {spawn_failures}[, a start "
+	    "takes {start_time:t}]");
+	json_object_foreach(exits, reason, value)
+	{
+		text_printf(
+		    out, "%s%s %.0f", comma, reason, json_number_value(value));
+		comma = ", ";
+	}
+	form_put(out, app,
+	    "\n[{+last_failure}  last failure[ {last_failure_age:t} ago]: "
+	    "{last_failure}\n]"
+	    "[{+rollout.reason}  given up[ {rollout.age:t} ago]: "
+	    "{rollout.reason}\n]");
+	json_array_foreach(json_object_get(app, "keepers"), i,
+	    value) if (!json_is_true(json_object_get(value, "answers")))
+	    form_put(out, value,
+		"  keeper (pid {pid}) does not answer: another "
+		"takes over\n");
+	form_put(out, app,
+	    "[{+template}  template {template.state}[, pid {template.pid}][, "
+	    "age {template.age:t}][, RSS {template.rss:b}]; forked "
+	    "{template.forked}, failures {template.failures}\n"
+	    "[  its last failure: {template.last_failure}\n]]");
+}
+
+void
+details_put(const json_t *status, struct text *out)
+{
+	json_t *app, *worker, *without = NULL;
+	size_t i, j;
+
+	put_daemon(out, status);
+	json_array_foreach(json_object_get(status, "apps"), i, app)
+	{
+		const json_t *workers = json_object_get(app, "workers");
+
+		put_app(out, app);
+		if (form_string(app, "backlog_unknown") != NULL)
+			without = app;
+		if (json_array_size(workers) > 0)
+			text_puts(out,
+			    "  ID          PID SLOT STATE    SESS  SERVED    "
+			    "AGE    FOR    RSS    CPU STATUS\n");
+		json_array_foreach(workers, j, worker)
+		{
+			const char *state = form_string(worker, "state");
+
+			/* Without known sessions, idle is called ready. */
+			if (state != NULL && strcmp(state, "idle") == 0 &&
+			    isnan(form_number(worker, "sessions")))
+				(void)json_object_set_new(
+				    worker, "state", json_string("ready"));
+			form_put(out, worker,
+			    "  {id:-8} {pid:6} {slot:4} {state:-8} "
+			    "{sessions:4} {requests:7} {age:6t} "
+			    "{busy_for|idle_for:6t} {rss:6b} {cpu:6t}"
+			    "[ {status}]\n");
+		}
+	}
+	if (without != NULL)
+		form_put(
+		    out, without, "\nbacklog unknown: {backlog_unknown}\n");
+}
+
+/* --- the table ----------------------------------------------------------- */
+
+/* Figures stand to the right, and rows are sorted by the first of a column. */
+static const struct {
+	const char *heading;
+	const char *form; /* of its text; NULL: see make_cell() */
+	bool left; /* its text is none of figures */
+} columns[COLUMNS_ALL] = {
+	[COLUMN_APP] = { "APP", "{name}", true },
+	[COLUMN_STATE] = { "STATE", "{state}", true },
+	[COLUMN_PROCESSES] = { "PROCS", "{processes:1}/{max_processes:1}" },
+	[COLUMN_ACTIVE] = { "ACTIVE", "{active:1}" },
+	[COLUMN_WAITING] = { "WAIT", "{waiting:1}" },
+	[COLUMN_OLDEST] = { "OLDEST", "{oldest_wait:1t}" },
+	[COLUMN_RATE] = { "RATE", "{rate:1}" },
+	[COLUMN_P99] = { "P99", "{queue_wait.p99:1t}" },
+	[COLUMN_REFUSED] = { "REFUSED", "{refused:1}" },
+	[COLUMN_FAILURE] = { "LAST FAILURE", NULL, true },
+};
+
+/* "exited with status 3 before it was ready: gone" is "exit 3: gone". */
+static void
+put_short(struct text *cell, const char *s)
+{
+	static const struct {
+		const char *words;
+		const char
+		    *instead; /* NULL: a hint follows, which is left out */
+	} shorter[] = {
+		{ "exited with status ", "exit " },
+		{ "killed by signal ", "signal " },
+		{ " before it was ready", "" },
+		{ "; ", NULL },
+	};
+	const size_t len = sizeof(shorter) / sizeof(shorter[0]);
+
+	while (*s != '\0') {
+		size_t i = 0;
+
+		while (i < len &&
+		    strncmp(s, shorter[i].words, strlen(shorter[i].words)) != 0)
+			i++;
+		if (i == len) {
+			size_t n = text_char_length(s, strlen(s));
+
+			n = n == 0 ? 1 : n;
+			text_escaped(cell, s, n);
+			s += n;
+			continue;
+		}
+		if (shorter[i].instead == NULL)
+			return;
+		text_puts(cell, shorter[i].instead);
+		s += strlen(shorter[i].words);
+	}
+}
+
+/*
+ * The failure of a rollout that was given up, or the last one, and how long ago
+ * that was; and when the next start is due, if that has to wait.
+ */
+static void
+put_failure(struct text *cell, const json_t *app)
+{
+	const char *why = form_string(app, "rollout.reason");
+	const char *ago = "[ ({rollout.age:t} ago)]";
+
+	if (why != NULL) {
+		form_put(
+		    cell, app, "generation {rollout.generation} given up: ");
+	} else {
+		why = form_string(app, "last_failure");
+		ago = "[ ({last_failure_age:t} ago)]";
+	}
+	if (why != NULL) {
+		put_short(cell, why);
+		form_put(cell, app, ago);
+	}
+	if (form_number(app, "backoff_until") > 0) {
+		text_puts(cell, cell->len == 0 ? "" : "; ");
+		form_put(cell, app, "next start in {backoff_until:t}");
+	}
+}
+
+/* The figure of an app in a column; NaN: there is none. */
+static double
+figure_of(const json_t *app, enum column column)
+{
+	/* Without sessions no process is ever active. */
+	if (columns[column].left ||
+	    (column == COLUMN_ACTIVE && isnan(form_number(app, "sessions"))))
+		return NAN;
+	return form_number(app, columns[column].form + 1);
+}
+
+/* Makes the text of an app in a column; app NULL: of the headings. */
+static void
+make_cell(struct text *cell, const json_t *app, enum column column)
+{
+	const double n = figure_of(app, column);
+
+	text_clear(cell);
+	if (app == NULL)
+		text_puts(cell, columns[column].heading);
+	else if (column == COLUMN_FAILURE)
+		put_failure(cell, app);
+	else if (column == COLUMN_ACTIVE && isnan(n))
+		text_puts(cell, "-");
+	else if (column == COLUMN_RATE && n > 0 && n < 100)
+		form_put(cell, app, "{rate:1d}");
+	else
+		form_put(cell, app, columns[column].form);
+}
+
+/* The figure that rows are sorted by, the largest first. */
+static double
+weight_of(const json_t *app, enum column by)
+{
+	const char *state = form_string(app, "state");
+
+	if (by == COLUMN_FAILURE)
+		return form_string(app, "last_failure") != NULL;
+	if (by == COLUMNS_ALL)
+		return 0;
+	if (by != COLUMN_STATE)
+		return figure_of(app, by);
+	if (state == NULL || strcmp(state, "running") == 0)
+		return 0;
+	return strcmp(state, "failed") == 0 ? 2 : 1;
+}
+
+static int
+compare_rows(const void *one, const void *other)
+{
+	const struct table_row *a = one, *b = other;
+
+	/* Apps without the figure come last. */
+	if (isnan(a->weight) != isnan(b->weight))
+		return isnan(a->weight) ? 1 : -1;
+	if (!isnan(a->weight) && a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	return a->place < b->place ? -1 : a->place > b->place;
+}
+
+static int
+compare_names(const void *one, const void *other)
+{
+	const struct table_row *a = one, *b = other;
+
+	return strcmp(form_string(a->app, "name"), form_string(b->app, "name"));
+}
+
+bool
+table_init(struct table *t, json_t *status, enum column by)
+{
+	const json_t *apps = json_object_get(status, "apps");
+
+	*t = (struct table){ .status = status, .nrows = json_array_size(apps) };
+	text_init(&t->cell, TEXT_MAX);
+	t->rows = calloc(t->nrows + 1, sizeof(*t->rows));
+	if (t->rows == NULL || !json_is_array(apps))
+		goto fail;
+	for (size_t row = 0; row < t->nrows; row++) {
+		t->rows[row] = (struct table_row){ .place = row,
+			.app = json_array_get(apps, row) };
+		if (form_string(t->rows[row].app, "name") == NULL)
+			goto fail;
+		t->rows[row].weight = weight_of(t->rows[row].app, by);
+	}
+	if (by != COLUMNS_ALL)
+		qsort(t->rows, t->nrows, sizeof(*t->rows),
+		    by == COLUMN_APP ? compare_names : compare_rows);
+
+	for (enum column i = 0; i < COLUMNS_ALL; i++) {
+		t->widths[i] = strlen(columns[i].heading);
+		for (size_t row = 0; row < t->nrows; row++) {
+			size_t width;
+
+			make_cell(&t->cell, t->rows[row].app, i);
+			width = form_width(&t->cell);
+			if (width > t->widths[i])
+				t->widths[i] = width;
+		}
+	}
+	return true;
+
+fail:
+	table_fini(t);
+	return false;
+}
+
+void
+table_fini(struct table *t)
+{
+	free(t->rows);
+	text_fini(&t->cell);
+	json_decref(t->status);
+	*t = (struct table){ 0 };
+}
+
+/* Puts the cell; where some of it is missing, "+" is last. */
+static void
+put_fitted(struct text *out, const struct text *cell, size_t width, bool left)
+{
+	size_t at = 0;
+
+	if (form_width(cell) <= width) {
+		form_pad(out, cell, width, left);
+		return;
+	}
+	for (size_t i = 0; i + 1 < width; i++)
+		at += text_char_length(cell->data + at, cell->len - at);
+	text_put(out, cell->data, at);
+	text_put(out, "+", 1);
+}
+
+void
+table_put_row(struct table *t, size_t row, size_t width, struct text *out)
+{
+	const json_t *app = row < t->nrows ? t->rows[row].app : NULL;
+	const size_t name_width = width < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
+	size_t left = width == 0 ? SIZE_MAX : width;
+
+	if (row == TABLE_DAEMON) {
+		text_clear(&t->cell);
+		form_put(&t->cell, t->status,
+		    "{state} for {uptime:t}, processes "
+		    "{processes}/{max_processes}, active {active}, waiting "
+		    "{waiting}, generation {generation}, {config}");
+		put_fitted(out, &t->cell,
+		    width == 0 ? form_width(&t->cell) : width, true);
+	}
+	for (enum column i = 0;
+	     row != TABLE_DAEMON && i < COLUMNS_ALL && left > 0; i++) {
+		size_t wide = t->widths[i];
+
+		if (i == COLUMN_APP && width != 0 && wide > name_width)
+			wide = name_width;
+		wide = wide < left ? wide : left;
+		make_cell(&t->cell, app, i);
+		put_fitted(out, &t->cell, wide, columns[i].left);
+		left -= wide;
+		if (left > 0) {
+			text_put(out, " ", 1);
+			left--;
+		}
+	}
+	while (out->len > 0 && out->data[out->len - 1] == ' ')
+		out->len--;
+}
+
+void
+table_put(struct table *t, struct text *out)
+{
+	const char *set = getenv("COLUMNS");
+	size_t width = 0; /* in columns; 0: no bound */
+	struct winsize size;
+	uint64_t n;
+
+	if (set != NULL && number_parse(set, strlen(set), &n))
+		width = n > SIZE_MAX / 2 ? 0 : (size_t)n;
+	else if (isatty(STDOUT_FILENO) &&
+	    ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
+		width = size.ws_col;
+	for (size_t row = 0; row < t->nrows + 2; row++) {
+		table_put_row(t,
+		    row == 0       ? TABLE_DAEMON
+			: row == 1 ? TABLE_HEADINGS
+				   : row - 2,
+		    width, out);
+		text_puts(out, "\n");
 	}
 }

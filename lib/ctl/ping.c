@@ -220,24 +220,11 @@ take_byte(struct ping_answer *a, char c)
 		a->why = "the head is too long";
 }
 
-/* Reads a byte of HTTP. False: there is none. */
+/* Reads a record of the answer to request 1. False: it is cut off. */
 static bool
-read_byte(struct ping_answer *a, FILE *from)
+read_record(struct ping_answer *a, FILE *from)
 {
-	int c = getc(from);
-
-	if (c == EOF)
-		return false;
-	a->total++;
-	take_byte(a, (char)c);
-	a->ended = a->head_done && a->has_length && a->body >= a->length;
-	return true;
-}
-
-/* What the end of a FastCGI request says: 8 bytes. */
-static void
-read_end(struct ping_answer *a, const unsigned char *end)
-{
+	/* What the end of a request says. */
 	static const char *const refusals[] = {
 		"the answer ends in its head",
 		"refused: a request at a time",
@@ -245,20 +232,6 @@ read_end(struct ping_answer *a, const unsigned char *end)
 		"refused: it is no responder",
 		"refused for an unknown reason",
 	};
-
-	a->ended = true;
-	a->app_status = (uint32_t)end[0] << 24 | (uint32_t)end[1] << 16 |
-	    (uint32_t)end[2] << 8 | end[3];
-	if (end[4] != 0 || !a->head_done)
-		a->why = refusals[end[4] < 4 ? end[4] : 4];
-}
-
-/*
- * Reads a record of the answer to request 1. False: it is cut off.
- */
-static bool
-read_record(struct ping_answer *a, FILE *from)
-{
 	static unsigned char content[65535 + 255];
 	unsigned char h[FCGI_HEADER];
 	size_t n = fread(h, 1, sizeof(h), from), len, all;
@@ -278,18 +251,24 @@ read_record(struct ping_answer *a, FILE *from)
 	a->total += n;
 	if (n < all)
 		return false;
-	if (h[1] == FCGI_STDERR)
+	if (h[1] == FCGI_STDERR) {
 		note_text(a->complaint, sizeof(a->complaint),
 		    (const char *)content, len);
-	else if (h[1] == FCGI_END_REQUEST && len == 8)
-		read_end(a, content);
-	else if (h[1] == FCGI_END_REQUEST)
+	} else if (h[1] == FCGI_END_REQUEST && len == 8) {
+		a->ended = true;
+		a->app_status = (uint32_t)content[0] << 24 |
+		    (uint32_t)content[1] << 16 | (uint32_t)content[2] << 8 |
+		    content[3];
+		if (content[4] != 0 || !a->head_done)
+			a->why = refusals[content[4] < 4 ? content[4] : 4];
+	} else if (h[1] == FCGI_END_REQUEST) {
 		a->why = "the end of the answer has a wrong length";
-	else if (h[1] != FCGI_STDOUT)
+	} else if (h[1] != FCGI_STDOUT) {
 		a->why = "a record belongs to no answer";
-	else
-		for (size_t i = 0; i < len && a->why == NULL; i++)
-			take_byte(a, (char)content[i]);
+	}
+	for (size_t i = 0; h[1] == FCGI_STDOUT && i < len && a->why == NULL;
+	     i++)
+		take_byte(a, (char)content[i]);
 	return true;
 }
 
@@ -298,16 +277,23 @@ ping_read(struct ping_answer *a, FILE *from)
 {
 	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
 	bool more = true;
+	int c;
 
 	while (more && a->why == NULL && !a->ended) {
-		if (a->total > ANSWER_MAX && !a->head_done)
+		if (a->total > ANSWER_MAX && !a->head_done) {
 			a->why = "the answer goes on for ever";
-		else if (a->total > ANSWER_MAX)
+		} else if (a->total > ANSWER_MAX) {
 			a->ended = true;
-		else if (!http)
+		} else if (!http) {
 			more = read_record(a, from);
-		else
-			more = read_byte(a, from);
+		} else if ((c = getc(from)) == EOF) {
+			more = false;
+		} else {
+			a->total++;
+			take_byte(a, (char)c);
+			a->ended = a->head_done && a->has_length &&
+			    a->body >= a->length;
+		}
 	}
 	/* A server that has not read all of a request resets. */
 	if (!more && ferror(from) && (errno != ECONNRESET || !a->head_done))
@@ -445,41 +431,33 @@ talk(struct ping *p, int fd, tstamp end)
 		(void)fclose(from);
 }
 
-/* The result in words, with the exit status of the program if it gave one. */
-static void
-explain(const struct ping *p, struct text *t)
-{
-	const struct ping_answer *a = &p->answer;
-
-	if (p->error[0] != '\0')
-		text_puts(t, p->error);
-	else if (a->protocol == CONF_PROTOCOL_RAW && p->failed != NULL)
-		/* A connection alone shows no failure of the app. */
-		text_printf(t, "failed: %s", p->failed);
-	else if (a->protocol == CONF_PROTOCOL_RAW)
-		text_puts(t, "connected");
-	else if (a->why != NULL)
-		text_puts(t, a->why);
-	else
-		text_printf(t, "%u%s%s", a->status,
-		    a->reason[0] == '\0' ? "" : " ", a->reason);
-	if (a->app_status != 0)
-		text_printf(
-		    t, ", exit status %lu", (unsigned long)a->app_status);
-}
-
 /* Tells the result. False: standard output does not take it. */
 static bool
 tell_result(const struct ping *p, bool good, bool json)
 {
 	const struct ping_answer *a = &p->answer;
-	struct text why;
+	struct text why, line;
 	json_t *object;
 
 	text_init(&why, 4096);
-	explain(p, &why);
-	text_put(&why, "", 1);
+	text_init(&line, 16384);
+	if (p->error[0] != '\0')
+		text_puts(&why, p->error);
+	else if (a->protocol == CONF_PROTOCOL_RAW && p->failed != NULL)
+		/* A connection alone shows no failure of the app. */
+		text_printf(&why, "failed: %s", p->failed);
+	else if (a->protocol == CONF_PROTOCOL_RAW)
+		text_puts(&why, "connected");
+	else if (a->why != NULL)
+		text_puts(&why, a->why);
+	else
+		text_printf(&why, "%u%s%s", a->status,
+		    a->reason[0] == '\0' ? "" : " ", a->reason);
+	if (a->app_status != 0)
+		text_printf(
+		    &why, ", exit status %lu", (unsigned long)a->app_status);
 	if (json) {
+		text_put(&why, "", 1);
 		object = json_pack("{ss ss ss sb so sf ss ss?}", "app", p->app,
 		    "address", p->address, "protocol",
 		    conf_protocol_name(a->protocol), "good", good, "status",
@@ -492,11 +470,8 @@ tell_result(const struct ping *p, bool good, bool json)
 		(void)puts("");
 		json_decref(object);
 	} else {
-		struct text line;
-
-		text_init(&line, 16384);
 		text_printf(&line, "%s: ", p->app);
-		text_escaped(&line, why.data, why.len - 1);
+		text_escaped(&line, why.data, why.len);
 		text_printf(&line, ", %.1f ms (", (double)p->took / 1e6);
 		text_escaped(&line, p->address, strlen(p->address));
 		text_puts(&line, ")\n");
@@ -504,9 +479,9 @@ tell_result(const struct ping *p, bool good, bool json)
 			text_printf(
 			    &line, "%s: stderr: %s\n", p->app, a->complaint);
 		(void)fwrite(line.data, 1, line.len, stdout);
-		text_fini(&line);
 	}
 	text_fini(&why);
+	text_fini(&line);
 	return fflush(stdout) == 0;
 }
 
@@ -522,27 +497,13 @@ is_path(const char *path)
 	return true;
 }
 
-/* False: the name is none of pool.conf(5), which this program knows. */
-static bool
-ping_protocol(const char *name, enum conf_protocol *out)
-{
-	enum conf_protocol p = CONF_PROTOCOL_RAW;
-	const char *known;
-
-	while (
-	    (known = conf_protocol_name(p)) != NULL && strcmp(name, known) != 0)
-		p++;
-	if (known != NULL)
-		*out = p;
-	return known != NULL;
-}
-
 int
 ping_run(const struct ask *daemon, const char *app, const char *path)
 {
 	static struct ping p;
 	const char *const words[] = { "ping", app, NULL };
-	const char *protocol;
+	enum conf_protocol *const protocol = &p.answer.protocol;
+	const char *named, *known;
 	json_t *where = NULL;
 	tstamp began;
 	bool good;
@@ -561,11 +522,14 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	/* An app that does not exist is no result of a health check. */
 	if (status != EX_OK)
 		return status == CTL_REFUSED ? EX_UNAVAILABLE : status;
-	protocol = form_string(where, "protocol");
+	named = form_string(where, "protocol");
 	p.address = form_string(where, "address");
 	p.failed = form_string(where, "failed");
-	if (protocol == NULL || p.address == NULL ||
-	    !ping_protocol(protocol, &p.answer.protocol)) {
+	*protocol = CONF_PROTOCOL_RAW;
+	while ((known = conf_protocol_name(*protocol)) != NULL &&
+	    named != NULL && strcmp(named, known) != 0)
+		++*protocol;
+	if (named == NULL || p.address == NULL || known == NULL) {
 		(void)fputs("apppoolctl: the daemon does not know ping as we "
 			    "do: another version?\n",
 		    stderr);
@@ -578,12 +542,12 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	p.connected = fd != -1;
 	if (!p.connected)
 		set_error(&p, "cannot connect");
-	else if (p.answer.protocol != CONF_PROTOCOL_RAW)
+	else if (*protocol != CONF_PROTOCOL_RAW)
 		talk(&p, fd, began + p.timeout);
 	p.took = clock_now() - began;
 	if (fd != -1)
 		(void)close(fd);
-	good = p.answer.protocol == CONF_PROTOCOL_RAW
+	good = *protocol == CONF_PROTOCOL_RAW
 	    ? p.connected && p.failed == NULL
 	    : p.connected && ping_is_good(&p.answer);
 	status = good ? EX_OK : CTL_REFUSED;

@@ -86,14 +86,14 @@ look_at_apps(struct top *top)
 
 	if (answer == NULL)
 		return false;
-	if (!table_init(&table, answer, top->sort)) {
-		top->errors = strdup("apppoolctl: the daemon answers "
-				     "otherwise: another version?\n");
-		return false;
+	if (table_init(&table, answer, top->sort)) {
+		table_fini(&top->table);
+		top->table = table;
+		return true;
 	}
-	table_fini(&top->table);
-	top->table = table;
-	return true;
+	top->errors = strdup("apppoolctl: the daemon answers otherwise: "
+			     "another version?\n");
+	return false;
 }
 
 static void
@@ -140,29 +140,24 @@ look_again(struct top *top)
 
 /* --- drawing ------------------------------------------------------------ */
 
-/* A line is cut at the edge: it does not wrap. The text is UTF-8. */
+/* Draws the line that was made, cut at the edge: it does not wrap. */
 static void
-draw_text(int y, attr_t attr, const char *text, size_t len)
+draw_line(struct top *top, int y, attr_t attr)
 {
+	const struct text *t = &top->line;
 	size_t end = 0;
 
-	for (int x = 0; end < len && x < COLS; x++) {
-		size_t n = text_char_length(text + end, len - end);
+	for (int x = 0; end < t->len && x < COLS; x++) {
+		size_t n = text_char_length(t->data + end, t->len - end);
 
 		end += n == 0 ? 1 : n;
 	}
 	(void)attrset(attr);
 	(void)move(y, 0);
 	(void)clrtoeol();
-	(void)addnstr(text, (int)end);
+	if (end > 0)
+		(void)addnstr(t->data, (int)end);
 	(void)attrset(A_NORMAL);
-}
-
-static void
-draw_line(struct top *top, int y, attr_t attr)
-{
-	draw_text(y, attr, top->line.data == NULL ? "" : top->line.data,
-	    top->line.len);
 	text_clear(&top->line);
 }
 
@@ -237,7 +232,8 @@ draw_details(struct top *top)
 		const char *eol = memchr(at, '\n', (size_t)(end - at));
 
 		eol = eol == NULL ? end : eol;
-		draw_text(y++, A_NORMAL, at, (size_t)(eol - at));
+		text_put(&top->line, at, (size_t)(eol - at));
+		draw_line(top, y++, A_NORMAL);
 		at = eol + 1;
 	}
 }
@@ -356,22 +352,6 @@ press_key(struct top *top, int key)
 
 /* --- the screen, or tables ---------------------------------------------- */
 
-/* Whether standard output is a terminal that can show a screen. */
-static bool
-has_screen(void)
-{
-	const char *term = getenv("TERM");
-	bool possible;
-	int error;
-
-	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) || term == NULL ||
-	    setupterm(term, STDOUT_FILENO, &error) != OK)
-		return false;
-	possible = cursor_address != NULL;
-	(void)del_curterm(cur_term);
-	return possible;
-}
-
 static void
 run_screen(struct top *top, tspan interval)
 {
@@ -435,11 +415,19 @@ int
 top_run(const struct ask *daemon, tspan interval, uint64_t count)
 {
 	struct top top = { .daemon = *daemon, .sort = COLUMNS_ALL };
-	int status = EX_OK;
+	const char *term = getenv("TERM");
+	bool screen = false;
+	int status = EX_OK, error;
 
+	/* Whether standard output is a terminal that can show a screen. */
+	if (count == 0 && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
+	    term != NULL && setupterm(term, STDOUT_FILENO, &error) == OK) {
+		screen = cursor_address != NULL;
+		(void)del_curterm(cur_term);
+	}
 	text_init(&top.line, CTL_TEXT_MAX);
 	text_init(&top.details, CTL_TEXT_MAX);
-	if (count == 0 && has_screen())
+	if (screen)
 		run_screen(&top, interval);
 	else
 		status = run_tables(&top, interval, count);
