@@ -93,9 +93,8 @@ uint32_t room_best(struct pool *p, uint32_t app);
 /* Whether room_best() gives a process, also a moment later. */
 bool room_exists(const struct pool *p, uint32_t app);
 
-/* The first and next process of any list of the app; ILIST_NONE: the end. */
-uint32_t room_first(const struct pool *p, uint32_t app);
-uint32_t room_next(const struct pool *p, uint32_t process);
+/* The app's process after this one, on any list; ILIST_NONE: first, or end. */
+uint32_t room_next(const struct pool *p, uint32_t app, uint32_t process);
 
 /* --- failure.c: ends of processes that are failures --------------------- */
 

@@ -127,13 +127,6 @@ pool_snapshot(const struct pool *p, void *memory, struct pool *out)
 
 /* --- apps --------------------------------------------------------------- */
 
-/* Has the app begin with min_idle processes. */
-static void
-pool_set_first(struct app *a)
-{
-	a->growing.first = least(a->options.min_idle, a->options.max_processes);
-}
-
 uint32_t
 pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 {
@@ -154,8 +147,8 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	app_enter(a, APP_ADDED);
 	a->stamp = ++p->stamps;
 	a->growing.pace = 1;
+	a->growing.first = least(o->min_idle, o->max_processes);
 	a->shrinking.origin = now;
-	pool_set_first(a);
 	load_init(&a->load, now);
 	promise_init(&a->promise, now);
 	room_init(p, app);
@@ -206,13 +199,6 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 	settle_all(p, app);
 }
 
-static void
-pool_empty_backlog(struct app *a)
-{
-	a->intake.backlog = 0;
-	a->intake.accepting = ACCEPTING_OPEN;
-}
-
 void
 pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
 {
@@ -223,7 +209,7 @@ pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
 	a->leaving.why = (uint8_t)why;
 	a->growing.first = 0;
 	if (why == END_DRAINED)
-		pool_empty_backlog(a);
+		a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
 	settle_all(p, app);
 }
 
@@ -236,8 +222,8 @@ pool_app_resume(struct pool *p, uint32_t app, tstamp now)
 	app_enter(a, APP_RESUMED);
 	a->leaving.ended = false;
 	a->leaving.over = 0;
-	pool_empty_backlog(a);
-	pool_set_first(a);
+	a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
+	a->growing.first = least(a->options.min_idle, a->options.max_processes);
 	pool_begin_anew(a);
 	settle_all(p, app);
 }
@@ -262,7 +248,8 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
 	app_enter(&p->apps[app], APP_EMPTIED);
-	pool_empty_backlog(&p->apps[app]);
+	p->apps[app].intake =
+	    (struct app_intake){ .accepting = ACCEPTING_OPEN };
 	settle_all(p, app);
 }
 

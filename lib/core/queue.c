@@ -496,7 +496,7 @@ queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 
 	queue_set_limited(p, app, o->limited);
 	ilist_init(&moving);
-	while ((n = room_first(p, app)) != ILIST_NONE) {
+	while ((n = room_next(p, app, ILIST_NONE)) != ILIST_NONE) {
 		room_unfile(p, n);
 		ilist_push_front(&moving, p->process_links, n);
 	}

@@ -27,13 +27,6 @@ rollout_set(
 	a->rollout.state = (uint8_t)state;
 }
 
-static void
-rollout_retire(struct pool *p, uint32_t process)
-{
-	process_stop(
-	    p, process, (enum process_end)p->processes[process].outdated);
-}
-
 /* An outdated idle process, the last to be given a connection, or none. */
 static uint32_t
 rollout_idle(const struct pool *p, uint32_t app)
@@ -53,9 +46,10 @@ rollout_replace(struct pool *p, uint32_t app)
 	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]))
 		return;
 	if (n == ILIST_NONE)
-		for (n = room_first(p, app); p->processes[n].outdated == 0;)
-			n = room_next(p, n);
-	rollout_retire(p, n);
+		for (n = room_next(p, app, ILIST_NONE);
+		     p->processes[n].outdated == 0;)
+			n = room_next(p, app, n);
+	process_stop(p, n, p->processes[n].outdated);
 }
 
 void
@@ -123,7 +117,7 @@ rollout_yield(struct pool *p, uint32_t process)
 	    app_home(a, HOME_LEAVING)->count > a->apart ||
 	    (rollout_has_place(p, a) && a->failure.rest_until <= p->now))
 		return false;
-	rollout_retire(p, process);
+	process_stop(p, process, p->processes[process].outdated);
 	return true;
 }
 
@@ -141,7 +135,7 @@ rollout_go_on(struct pool *p, uint32_t app)
 	    bounds_lasting(a) > bounds_least(p, a) &&
 	    a->in_state[PROCESS_IDLE] > a->options.min_idle) {
 		/* The idle process is not needed at all. */
-		rollout_retire(p, idle);
+		process_stop(p, idle, p->processes[idle].outdated);
 		return true;
 	}
 	if (place && !bounds_paused(p, a)) {
@@ -155,58 +149,42 @@ rollout_go_on(struct pool *p, uint32_t app)
 	    a->in_state[PROCESS_DYING] == 0 &&
 	    (!place || a->failure.rest_until > p->now)) {
 		/* The old process must leave before the new one can start. */
-		rollout_retire(p, idle);
+		process_stop(p, idle, p->processes[idle].outdated);
 		return true;
 	}
 	return false;
 }
 
-/* Keeps the old generation: the new one does not live. */
-static void
-rollout_give_up(struct pool *p, uint32_t app)
-{
-	for (uint32_t n = 0; n < p->nprocesses; n++)
-		if (p->processes[n].app == app &&
-		    p->processes[n].outdated == END_RESTARTED)
-			process_outdate(p, n, 0);
-	rollout_set(p, app, ROLLOUT_GIVEN_UP, 0);
-	actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
-}
-
-static void
-rollout_update(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (app_rolling(a) && a->failed_starts >= a->options.start_limit)
-		rollout_give_up(p, app);
-	if (!bounds_kept(p, a)) {
-		/* All processes leave, and none is replaced. */
-		if (app_rolling(a))
-			rollout_set(p, app, ROLLOUT_NONE, 0);
-		return;
-	}
-	/*
-	 * Retire old processes whose replacements became ready before the
-	 * new generation was trusted.
-	 */
-	while (app_rolling(a) && a->outdated > 0 && !app_is_doubtful(a) &&
-	    app_ready(a) > a->rollout.ready)
-		rollout_replace(p, app);
-	while (a->outdated > 0 && rollout_go_on(p, app))
-		;
-	if (a->outdated == 0 && app_rolling(a))
-		rollout_set(p, app, ROLLOUT_NONE, 0);
-}
-
 tstamp
 rollout_step(struct pool *p, uint32_t app, bool act)
 {
-	const struct app *a = &p->apps[app];
+	struct app *a = &p->apps[app];
 	tstamp gate;
 
-	if (act && (a->outdated > 0 || app_rolling(a)))
-		rollout_update(p, app);
+	if (act && app_rolling(a) &&
+	    a->failed_starts >= a->options.start_limit) {
+		/* The new generation does not live: the old one stays. */
+		for (uint32_t n = 0; n < p->nprocesses; n++)
+			if (p->processes[n].app == app &&
+			    p->processes[n].outdated == END_RESTARTED)
+				process_outdate(p, n, 0);
+		rollout_set(p, app, ROLLOUT_GIVEN_UP, 0);
+		actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
+	}
+	if (act && bounds_kept(p, a)) {
+		/*
+		 * Retire old processes whose replacements became ready before
+		 * the new generation was trusted.
+		 */
+		while (app_rolling(a) && a->outdated > 0 &&
+		    !app_is_doubtful(a) && app_ready(a) > a->rollout.ready)
+			rollout_replace(p, app);
+		while (a->outdated > 0 && rollout_go_on(p, app))
+			;
+	}
+	/* All are replaced; or all leave, and none is. */
+	if (act && app_rolling(a) && (a->outdated == 0 || !bounds_kept(p, a)))
+		rollout_set(p, app, ROLLOUT_NONE, 0);
 	if (a->outdated == 0 || a->phase != APP_RUNNING ||
 	    rollout_wanted(a) == 0)
 		return TSTAMP_NEVER;

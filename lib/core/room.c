@@ -256,32 +256,19 @@ room_exists(const struct pool *p, uint32_t app)
 	return !a->options.prefetch_auto && room_best_ahead(p, a) != ILIST_NONE;
 }
 
-/* The first process on the lists from `home` on. */
-static uint32_t
-room_first_from(const struct pool *p, uint32_t app, uint32_t home)
+uint32_t
+room_next(const struct pool *p, uint32_t app, uint32_t process)
 {
-	for (; home < HOME_ROOM + room_lists(&p->apps[app]); home++) {
-		const struct ilist *l = room_home(p, app, home);
+	uint32_t home = HOME_STARTING, next;
 
-		if (!ilist_empty(l))
-			return l->first;
+	if (process != ILIST_NONE) {
+		next = p->process_links[process].next;
+		if (next != ILIST_NONE)
+			return next;
+		home = p->processes[process].home + 1;
 	}
+	for (; home < HOME_ROOM + room_lists(&p->apps[app]); home++)
+		if (!ilist_empty(room_home(p, app, home)))
+			return room_home(p, app, home)->first;
 	return ILIST_NONE;
-}
-
-uint32_t
-room_first(const struct pool *p, uint32_t app)
-{
-	return room_first_from(p, app, HOME_STARTING);
-}
-
-uint32_t
-room_next(const struct pool *p, uint32_t process)
-{
-	uint32_t next = p->process_links[process].next;
-
-	if (next != ILIST_NONE)
-		return next;
-	return room_first_from(
-	    p, p->processes[process].app, p->processes[process].home + 1);
 }

@@ -17,22 +17,31 @@ settle_at(struct pool *p, tstamp now)
 
 /* --- an app that leaves --------------------------------------------------- */
 
+/* Has all processes of the app go on to this step of stopping. */
+static void
+settle_escalate(
+    struct pool *p, uint32_t app, enum process_step step, enum process_end why)
+{
+	uint32_t n, next;
+
+	for (n = room_next(p, app, ILIST_NONE); n != ILIST_NONE; n = next) {
+		next = room_next(p, app, n);
+		process_escalate(p, n, step, why);
+		/* At the end of the pool a step made before is over sooner. */
+		if (p->processes[n].state != PROCESS_GONE)
+			process_arm(p, n);
+	}
+}
+
 void
 settle_end_app(struct pool *p, uint32_t app, enum process_end why)
 {
 	struct app *a = &p->apps[app];
-	uint32_t n, next;
 
 	queue_refuse_all(p, app, CAUSE_STOPPING);
 	app_enter(a, APP_ENDED);
-	a->intake.backlog = 0;
-	a->intake.accepting = ACCEPTING_OPEN;
-	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
-		next = room_next(p, n);
-		process_escalate(p, n, STEP_TERM, why);
-		if (p->processes[n].state != PROCESS_GONE)
-			process_arm(p, n);
-	}
+	a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
+	settle_escalate(p, app, STEP_TERM, why);
 }
 
 /*
@@ -80,17 +89,13 @@ settle_wind_down(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	enum process_end why = (enum process_end)a->leaving.why;
-	uint32_t n, next;
 
 	if (a->phase == APP_DRAINED)
 		why = p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN;
 	if ((a->phase == APP_DRAINED || a->phase == APP_HOLDING) &&
 	    app_waiting(a) == 0) {
 		app_enter(a, APP_SERVED);
-		for (n = room_first(p, app); n != ILIST_NONE; n = next) {
-			next = room_next(p, n);
-			process_escalate(p, n, STEP_STOP, why);
-		}
+		settle_escalate(p, app, STEP_STOP, why);
 	}
 	if (a->phase == APP_HELD && !a->leaving.at_rest &&
 	    app_living(a) == a->stuck) {

@@ -134,23 +134,6 @@ sizing_is_needless(const struct pool *p, const struct app *a)
 	return 100 * a->load.work < a->options.multi_threshold * (n - 1);
 }
 
-/* The load was updated: marks one process if so many are not needed. */
-static void
-sizing_mark(struct pool *p, struct app *a)
-{
-	struct app_shrinking *s = &a->shrinking;
-	tspan interval = a->options.kill_interval;
-
-	if (!sizing_is_needless(p, a))
-		return;
-	if (s->marked == 0)
-		s->kill_at = tstamp_add(
-		    p->now, interval - (p->now - s->origin) % interval);
-	app_touch(a, MARK_COUNT);
-	s->marked++;
-	p->marked++;
-}
-
 /* Stops one for a mark; if none can be stopped, drops all marks. */
 static void
 sizing_stop_one_marked(struct pool *p, uint32_t app)
@@ -184,20 +167,32 @@ sizing_use_slack(struct pool *p)
 	}
 }
 
-static void
-sizing_stop_marked(struct pool *p, uint32_t app)
+tstamp
+sizing_shrink(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
 	struct app_shrinking *s = &a->shrinking;
-	/* kill_interval may have become shorter. */
-	tstamp next = tstamp_add(p->now, a->options.kill_interval);
+	struct ilist *idle = room_list(p, app, 0);
+	tstamp next = tstamp_add(p->now, a->options.kill_interval), at;
 
-	if (s->marked == 0)
-		return;
-	if (sizing_needs_all(a) || a->options.target_wait > 0) {
-		sizing_unmark(p, a);
-		return;
+	if (!act) {
+		at = sizing_idle_due(p, app);
+		if (at != TSTAMP_NEVER && !sizing_may_shrink(p, a))
+			at = TSTAMP_NEVER;
+		if (s->victims > 0)
+			return tstamp_min(at, sizing_stop_at(a, 0));
+		return s->marked > 0 ? tstamp_min(at, s->kill_at) : at;
 	}
+	while (idle->count > 0 && sizing_is_over(p, a))
+		process_stop(p, idle->last, END_RESIZED);
+	while (sizing_idle_due(p, app) <= p->now && sizing_may_shrink(p, a))
+		sizing_stop(p, idle->last, END_IDLE);
+	if (s->marked > 0 &&
+	    (sizing_needs_all(a) || a->options.target_wait > 0))
+		sizing_unmark(p, a);
+	if (s->marked == 0)
+		return TSTAMP_NEVER;
+	/* kill_interval may have become shorter. */
 	s->kill_at = tstamp_min(s->kill_at, next);
 	if (s->kill_at <= p->now) {
 		s->victims = s->marked;
@@ -207,43 +202,10 @@ sizing_stop_marked(struct pool *p, uint32_t app)
 	}
 	while (s->victims > 0 && sizing_stop_at(a, 0) <= p->now)
 		sizing_stop_one_marked(p, app);
-}
-
-tstamp
-sizing_shrink(struct pool *p, uint32_t app, bool act)
-{
-	struct app *a = &p->apps[app];
-	const struct app_shrinking *s = &a->shrinking;
-	struct ilist *idle = room_list(p, app, 0);
-	tstamp at;
-
-	if (act) {
-		while (idle->count > 0 && sizing_is_over(p, a))
-			process_stop(p, idle->last, END_RESIZED);
-		while (sizing_idle_due(p, app) <= p->now &&
-		    sizing_may_shrink(p, a))
-			sizing_stop(p, idle->last, END_IDLE);
-		sizing_stop_marked(p, app);
-		return TSTAMP_NEVER;
-	}
-	at = sizing_idle_due(p, app);
-	if (at != TSTAMP_NEVER && !sizing_may_shrink(p, a))
-		at = TSTAMP_NEVER;
-	if (s->victims > 0)
-		return tstamp_min(at, sizing_stop_at(a, 0));
-	return s->marked > 0 ? tstamp_min(at, s->kill_at) : at;
+	return TSTAMP_NEVER;
 }
 
 /* --- for the minimum and for waiters ------------------------------------- */
-
-/* Sessions that the processes can serve at a time, starting ones included. */
-static double
-sizing_servers(const struct app *a)
-{
-	uint32_t n = app_ready(a) + a->in_state[PROCESS_STARTING];
-
-	return (double)n * a->options.concurrency;
-}
 
 /*
  * With target_wait: how long one connection in a hundred may wait before that
@@ -263,7 +225,8 @@ sizing_patience(const struct app *a)
 
 	if (a->start_time == 0)
 		return most;
-	if (a->options.target_wait == 0 || app_demand(a) >= sizing_servers(a))
+	if (a->options.target_wait == 0 ||
+	    app_demand(a) >= (double)app_processes(a) * a->options.concurrency)
 		return tstamp_min(a->start_time, most);
 	return sizing_tolerance(a);
 }
@@ -278,7 +241,8 @@ sizing_is_late(const struct app *a)
 	if (a->options.target_wait == 0 || a->options.growth == GROWTH_LINEAR)
 		return false;
 	return app_demand(a) * promise_session(&a->promise) >
-	    tspan_to_seconds(sizing_tolerance(a)) * sizing_servers(a);
+	    tspan_to_seconds(sizing_tolerance(a)) *
+	    ((double)app_processes(a) * a->options.concurrency);
 }
 
 /* Starts a process; the caller knows that the ceilings allow it. */
@@ -429,65 +393,56 @@ sizing_take_place(struct pool *p, uint32_t app)
 }
 
 /* Starts what the minimum, the waiters and the beginning call for. */
-static void
-sizing_start_due(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	uint32_t missing = sizing_missing(p, a);
-	tstamp due;
-
-	if (missing > 0) {
-		sizing_start(p, app, missing, true);
-	} else {
-		due = sizing_growth_due(p, app);
-		if (due <= p->now)
-			sizing_start(p, app, sizing_next_step(p, app), false);
-		else if (due == TSTAMP_NEVER)
-			places_want(p, app, 0, false);
-	}
-	while (bounds_kept(p, a) && bounds_lasting(a) < a->growing.first &&
-	    bounds_lasting(a) < a->options.min_idle && sizing_add(p, app))
-		;
-	/* Processes without a place now come one by one, as others do. */
-	a->growing.first = 0;
-}
-
 static tstamp
 sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
-	uint32_t demand = app_demand(a);
-	tstamp at, gate;
+	struct app_growing *g = &a->growing;
+	uint32_t demand = app_demand(a), missing = sizing_missing(p, a);
+	tstamp due = missing > 0 ? 0 : sizing_growth_due(p, app), gate;
 
-	if (act) {
-		if (demand == 0) {
-			a->growing.pace = 1;
-			a->growing.stepped = 0;
-		}
-		if (bounds_paused(p, a))
-			places_want(p, app, 0, false);
-		else
-			sizing_start_due(p, app);
-		if (a->places_wanted > 0 || a->growing.first > 0 ||
-		    (demand > 0 && bounds_under_own(a) > 0))
-			app_touch(a, MARK_GROWTH);
-		return TSTAMP_NEVER;
+	if (!act) {
+		if (a->places_wanted > 0 || app_is_ending(a) ||
+		    p->phase == POOL_ENDING)
+			return TSTAMP_NEVER;
+		if (g->first > 0)
+			due = 0;
+		if (due == TSTAMP_NEVER)
+			return due;
+		gate = bounds_gate(a);
+		if (due < gate)
+			due = gate;
+		/*
+		 * A start that is due and was not made just now is held up by a
+		 * ceiling or by a start under way: not time ends that, but an
+		 * event.
+		 */
+		return due > p->now ? due : TSTAMP_NEVER;
 	}
-	if (a->places_wanted > 0 || app_is_ending(a) || p->phase == POOL_ENDING)
-		return TSTAMP_NEVER;
-	at = sizing_missing(p, a) > 0 || a->growing.first > 0
-	    ? 0
-	    : sizing_growth_due(p, app);
-	if (at == TSTAMP_NEVER)
-		return at;
-	gate = bounds_gate(a);
-	if (at < gate)
-		at = gate;
-	/*
-	 * A start that is due and was not made just now is held up by a
-	 * ceiling or by a start under way: not time ends that, but an event.
-	 */
-	return at > p->now ? at : TSTAMP_NEVER;
+	if (demand == 0) {
+		g->pace = 1;
+		g->stepped = 0;
+	}
+	if (bounds_paused(p, a)) {
+		places_want(p, app, 0, false);
+	} else {
+		if (missing > 0)
+			sizing_start(p, app, missing, true);
+		else if (due <= p->now)
+			sizing_start(p, app, sizing_next_step(p, app), false);
+		else if (due == TSTAMP_NEVER)
+			places_want(p, app, 0, false);
+		while (bounds_kept(p, a) && bounds_lasting(a) < g->first &&
+		    bounds_lasting(a) < a->options.min_idle &&
+		    sizing_add(p, app))
+			;
+		/* Others without a place come one by one later. */
+		g->first = 0;
+	}
+	if (a->places_wanted > 0 || g->first > 0 ||
+	    (demand > 0 && bounds_under_own(a) > 0))
+		app_touch(a, MARK_GROWTH);
+	return TSTAMP_NEVER;
 }
 
 /* --- for no connection that waits yet ------------------------------------ */
@@ -504,41 +459,34 @@ sizing_is_short(const struct pool *p, const struct app *a)
 	    !a->renewing && !a->failed;
 }
 
-static void
-sizing_set_spare(struct pool *p, struct app *a, enum app_spare state)
-{
-	struct app_growing *g = &a->growing;
-
-	p->denied += (state == SPARE_DENIED ? 1u : 0u) -
-	    (g->spare == SPARE_DENIED ? 1u : 0u);
-	if (g->spare == SPARE_ENOUGH)
-		g->short_since = p->now;
-	g->spare = (uint8_t)state;
-}
-
 tstamp
 sizing_spare(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
+	struct app_growing *g = &a->growing;
 	tspan delay = a->options.start_delay;
+	enum app_spare was = g->spare;
 	tstamp due, gate;
 
-	if (act &&
-	    (a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH))
-		sizing_set_spare(
-		    p, a, sizing_is_short(p, a) ? SPARE_SHORT : SPARE_ENOUGH);
+	if (act && (a->options.min_idle > 0 || was != SPARE_ENOUGH)) {
+		g->spare = sizing_is_short(p, a) ? SPARE_SHORT : SPARE_ENOUGH;
+		if (was == SPARE_ENOUGH)
+			g->short_since = p->now;
+	}
 	while (act && sizing_is_short(p, a) && !bounds_paused(p, a) &&
-	    tstamp_add(a->growing.short_since, delay) <= p->now) {
+	    tstamp_add(g->short_since, delay) <= p->now) {
 		if (!sizing_add(p, app)) {
-			sizing_set_spare(p, a, SPARE_DENIED);
+			g->spare = SPARE_DENIED;
 			break;
 		}
-		a->growing.short_since = p->now;
+		g->short_since = p->now;
 	}
-	if (a->growing.spare != SPARE_SHORT || app_is_ending(a) ||
+	p->denied += (g->spare == SPARE_DENIED ? 1u : 0u) -
+	    (was == SPARE_DENIED ? 1u : 0u);
+	if (g->spare != SPARE_SHORT || app_is_ending(a) ||
 	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
-	due = tstamp_add(a->growing.short_since, delay);
+	due = tstamp_add(g->short_since, delay);
 	gate = bounds_gate(a);
 	return due < gate ? gate : due;
 }
@@ -559,16 +507,25 @@ static void
 sizing_estimate(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
+	struct app_shrinking *s = &a->shrinking;
 	const struct app_options *o = &a->options;
 
 	if (sizing_estimate_due(p, a) > p->now)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
-	if (o->target_wait > 0 || !bounds_kept(p, a) || a->renewing ||
-	    bounds_paused(p, a) || a->in_state[PROCESS_STARTING] > 0 ||
-	    app_ready(a) == 0 || load_at_rest(&a->load) ||
-	    app_load(a, p->now) < o->grow_threshold || !sizing_add(p, app))
-		sizing_mark(p, a);
+	if (o->target_wait == 0 && bounds_kept(p, a) && !a->renewing &&
+	    !bounds_paused(p, a) && a->in_state[PROCESS_STARTING] == 0 &&
+	    app_ready(a) > 0 && !load_at_rest(&a->load) &&
+	    app_load(a, p->now) >= o->grow_threshold && sizing_add(p, app))
+		return;
+	if (!sizing_is_needless(p, a))
+		return;
+	if (s->marked == 0)
+		s->kill_at = tstamp_add(p->now,
+		    o->kill_interval - (p->now - s->origin) % o->kill_interval);
+	app_touch(a, MARK_COUNT);
+	s->marked++;
+	p->marked++;
 }
 
 tstamp
@@ -612,45 +569,37 @@ sizing_promise_due(const struct pool *p, const struct app *a)
 	return due > next ? due : next;
 }
 
-/* Estimates the need, and stops a process that it does not call for. */
-static void
-sizing_estimate_need(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	const struct app_options *o = &a->options;
-	struct promise_terms terms = {
-		.target = app_target(a),
-		.each = o->concurrency,
-		.most = o->max_processes,
-		.present = app_present(a),
-		.size = app_processes(a),
-		.overhead = o->exit_ends ? a->start_time : 0,
-	};
-	uint32_t victim, n;
-
-	promise_update(&a->promise, &terms, p->now);
-	a->growing.denied = false;
-	if (o->target_wait == 0)
-		return;
-	victim = sizing_victim(p, app);
-	n = o->exit_ends ? app_processes(a) : bounds_lasting(a);
-	if (victim != ILIST_NONE && a->promise.need > 0 &&
-	    n > promise_most(&a->promise, p->now) &&
-	    promise_stop_due(&a->promise, a->shrinking.stop_delay) <= p->now)
-		sizing_stop(p, victim, END_LOAD);
-}
-
 tstamp
 sizing_promise(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
+	struct promise *m = &a->promise;
+	const struct app_options *o = &a->options;
 	tstamp at = sizing_promise_due(p, a);
-	bool due = act && at <= p->now;
+	bool due = at <= p->now;
+	uint32_t victim, n;
 
-	if (due)
-		sizing_estimate_need(p, app);
-	if (!act || a->options.target_wait == 0)
+	if (!act)
 		return at;
+	if (due) {
+		promise_update(m,
+		    &(struct promise_terms){ .target = app_target(a),
+			.each = o->concurrency,
+			.most = o->max_processes,
+			.present = app_present(a),
+			.size = app_processes(a),
+			.overhead = o->exit_ends ? a->start_time : 0 },
+		    p->now);
+		a->growing.denied = false;
+	}
+	if (o->target_wait == 0)
+		return at;
+	victim = due ? sizing_victim(p, app) : ILIST_NONE;
+	n = o->exit_ends ? app_processes(a) : bounds_lasting(a);
+	if (victim != ILIST_NONE && m->need > 0 &&
+	    n > promise_most(m, p->now) &&
+	    promise_stop_due(m, a->shrinking.stop_delay) <= p->now)
+		sizing_stop(p, victim, END_LOAD);
 	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->growing.denied)
 		a->growing.denied = bounds_paused(p, a) || !sizing_add(p, app);
 	/* The next estimate finds the place free. */

@@ -171,8 +171,8 @@ check_app(struct pool *p, uint32_t app)
 	const struct app_figures *f = &a->figures;
 	struct tally t = { .stuck = 0 };
 
-	for (uint32_t n = room_first(p, app); n != ILIST_NONE;
-	     n = room_next(p, n)) {
+	for (uint32_t n = room_next(p, app, ILIST_NONE); n != ILIST_NONE;
+	     n = room_next(p, app, n)) {
 		assert(p->processes[n].app == app);
 		check_process(p, n, &t);
 	}
