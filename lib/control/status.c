@@ -82,7 +82,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
 	const struct app *app = &p->apps[a->number];
 	const tstamp oldest = pool_waiting_since(p, a->number);
-	const tstamp gate = pool_start_gate(p, a->number);
+	const tstamp gate = pool_start_gate(app);
 	struct status_sizes *sizes = &a->sizes;
 	struct status_rollout *r = &a->rollout;
 

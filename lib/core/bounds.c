@@ -44,7 +44,7 @@ bounds_allowed(const struct app *a, uint32_t n)
 }
 
 tstamp
-bounds_gate(const struct app *a)
+pool_start_gate(const struct app *a)
 {
 	const struct backoff *b = &a->backoff;
 	tspan most = a->options.restart_delay_max;
@@ -61,15 +61,9 @@ bounds_gate(const struct app *a)
 	return gate > a->failure.rest_until ? gate : a->failure.rest_until;
 }
 
-tstamp
-pool_start_gate(const struct pool *p, uint32_t app)
-{
-	return bounds_gate(&p->apps[app]);
-}
-
 bool
 bounds_paused(const struct pool *p, const struct app *a)
 {
 	return app_is_ending(a) || p->phase == POOL_ENDING ||
-	    bounds_gate(a) > p->now;
+	    pool_start_gate(a) > p->now;
 }

@@ -172,9 +172,6 @@ bool process_tick(struct pool *p, uint32_t process);
 /* Takes a new connection in, to wait if no process has room; its number. */
 uint32_t queue_admit(struct pool *p, uint32_t app);
 
-/* Hands out what waits, as far as there is room. */
-void queue_serve(struct pool *p, uint32_t app);
-
 /* Takes a waiter off its list; it must go somewhere else at once. */
 void queue_leave(struct pool *p, uint32_t conn);
 
@@ -257,9 +254,6 @@ uint32_t bounds_spare(const struct pool *p, const struct app *a);
 
 /* How many of n starts the app's own limits allow. */
 uint32_t bounds_allowed(const struct app *a, uint32_t n);
-
-/* No process of the app is started before this time. */
-tstamp bounds_gate(const struct app *a);
 
 /* Whether no process of the app may be started now. */
 bool bounds_paused(const struct pool *p, const struct app *a);
@@ -357,9 +351,6 @@ void settle_app(struct pool *p, uint32_t app);
 
 /* The same after a change that every step may depend on. */
 void settle_all(struct pool *p, uint32_t app);
-
-/* The app ends at once: refuses what waits, terminates its processes. */
-void settle_end_app(struct pool *p, uint32_t app, enum process_end why);
 
 /* Gives places that became free to the apps that wait for them. */
 void settle_places(struct pool *p);

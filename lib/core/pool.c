@@ -293,22 +293,6 @@ pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 			pool_app_close(p, app, now);
 }
 
-void
-pool_stop_now(struct pool *p, tspan grace, tstamp now)
-{
-	settle_at(p, now);
-	if (p->phase == POOL_ENDING && grace >= p->stop_grace)
-		return;
-	p->phase = POOL_ENDING;
-	p->stop_grace = grace;
-	for (uint32_t app = 0; app < p->napps; app++) {
-		if (p->apps[app].phase == APP_FREE)
-			continue;
-		settle_end_app(p, app, END_SHUTDOWN);
-		settle_all(p, app);
-	}
-}
-
 tspan
 pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now)
 {

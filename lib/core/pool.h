@@ -133,15 +133,15 @@ bool pool_may_accept(const struct pool *p, uint32_t app);
 
 /*
  * accept() returned a connection; pool_may_accept() was true just before.
- * Gives its number, which stays until its one end: pool_done(), pool_parked(),
- * pool_lost(), pool_abandoned(), the death of its process, or an ACTION_REFUSE.
+ * Gives its number, which stays until its one end: pool_session_over(),
+ * pool_abandoned(), the death of its process, or an ACTION_REFUSE.
  */
 uint32_t pool_arrived(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * Parked connections are the caller's, and have no number; the pool counts
  * them.  pool_held(): accept() returned one that says nothing yet.  Others come
- * by pool_parked().
+ * by SESSION_PARKED.
  */
 void pool_held(struct pool *p, uint32_t app, tstamp now);
 
@@ -220,11 +220,11 @@ void pool_lock_unavailable(
 /* --- processes ---------------------------------------------------------- */
 
 /*
- * ACTION_SPAWN waits for others to be carried out: start_timeout runs from
- * pool_start_began(), which is when it is this one's turn.
+ * ACTION_SPAWN waits for others to be carried out; or not any more: then
+ * start_timeout begins to run.
  */
-void pool_start_queued(struct pool *p, uint32_t process, tstamp now);
-void pool_start_began(struct pool *p, uint32_t process, tstamp now);
+void pool_start_queued(
+    struct pool *p, uint32_t process, bool queued, tstamp now);
 
 /* ACTION_SPAWN succeeded. */
 void pool_spawned(struct pool *p, uint32_t process, tstamp now);
@@ -242,14 +242,20 @@ void pool_spawn_failed(
 /* The process said something, of whatever kind: it no longer cools. */
 void pool_spoke(struct pool *p, uint32_t process, tstamp now);
 
+/* How a session has ended of which its process tells. */
+enum session_end {
+	SESSION_DONE,
+	SESSION_PARKED, /* its connection is the caller's now */
+	SESSION_LOST,
+};
+
 /*
- * The process said READY, DONE, PARK or LOST.  False: it could not rightly say
- * so; the caller tells pool_misbehaved().
+ * The process said READY; or DONE, PARK or LOST of the connection.  False: it
+ * could not rightly say so; the caller tells pool_misbehaved().
  */
 bool pool_ready(struct pool *p, uint32_t process, tstamp now);
-bool pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
-bool pool_parked(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
-bool pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
+bool pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
+    enum session_end end, tstamp now);
 
 /*
  * The process said BLIND: when its sessions end cannot be known.  It gets
@@ -283,7 +289,7 @@ void pool_misbehaved(
  */
 void pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now);
 
-/* The resident size of the process, in bytes; best told before pool_done(). */
+/* The resident size of the process, in bytes; best told before DONE. */
 void pool_measured(
     struct pool *p, uint32_t process, uint64_t memory, tstamp now);
 
@@ -331,6 +337,6 @@ tspan pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now);
 tstamp pool_waiting_since(const struct pool *p, uint32_t app);
 
 /* The time before which no process of the app is started; may be past. */
-tstamp pool_start_gate(const struct pool *p, uint32_t app);
+tstamp pool_start_gate(const struct app *a);
 
 #endif

@@ -25,8 +25,6 @@ pool_admit(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	uint32_t conn = queue_admit(p, app);
 
-	if (p->conns[conn].state == CONN_WAITING)
-		queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
 		pool_call(a);
 		if (a->failed)

@@ -23,21 +23,14 @@ pool_end(struct pool *p, uint32_t process, enum process_step step,
 }
 
 void
-pool_start_queued(struct pool *p, uint32_t process, tstamp now)
-{
-	settle_at(p, now);
-	p->processes[process].queued = true;
-	process_arm(p, process);
-}
-
-void
-pool_start_began(struct pool *p, uint32_t process, tstamp now)
+pool_start_queued(struct pool *p, uint32_t process, bool queued, tstamp now)
 {
 	struct process *x = &p->processes[process];
 
 	settle_at(p, now);
-	x->queued = false;
-	x->started = now;
+	x->queued = queued;
+	if (!queued)
+		x->started = now;
 	process_arm(p, process);
 }
 
@@ -103,20 +96,9 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 	return true;
 }
 
-/* How a session ends that the process has told of. */
-enum pool_outcome {
-	SESSION_COMPLETED,
-	SESSION_PARKED,
-	SESSION_LOST,
-};
-
-/*
- * The process says that a session is over, which frees the connection and the
- * process; that may have to leave now.  False: it has no such connection.
- */
-static bool
+bool
 pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
-    enum pool_outcome outcome, tstamp now)
+    enum session_end end, tstamp now)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
@@ -126,10 +108,10 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	if (conn >= p->nconns || p->conns[conn].state != CONN_HANDED ||
 	    p->conns[conn].process != process)
 		return false;
-	if (outcome == SESSION_LOST) {
+	if (end == SESSION_LOST) {
 		a->figures.lost++;
 	} else {
-		if (outcome == SESSION_COMPLETED)
+		if (end == SESSION_DONE)
 			a->figures.completed++;
 		else
 			a->figures.parked++;
@@ -159,24 +141,6 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 		(void)places_yield(p, process);
 	settle_app(p, x->app);
 	return true;
-}
-
-bool
-pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
-{
-	return pool_session_over(p, process, conn, SESSION_COMPLETED, now);
-}
-
-bool
-pool_parked(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
-{
-	return pool_session_over(p, process, conn, SESSION_PARKED, now);
-}
-
-bool
-pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
-{
-	return pool_session_over(p, process, conn, SESSION_LOST, now);
 }
 
 void
@@ -345,21 +309,6 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 	settle_app(p, c->app);
 }
 
-/* Counts a session that the exit of its process has ended well. */
-static void
-pool_exit_ends(struct app *a, struct process *x, tspan took, tstamp now)
-{
-	a->figures.completed++;
-	x->requests++;
-	window_add(&a->session_time, took, now);
-	promise_served(&a->promise, took);
-	/* One session proves here what others prove by age. */
-	if (app_is_tried(a, x)) {
-		app_served(a, x);
-		app_forgive(a);
-	}
-}
-
 void
 pool_gone(struct pool *p, uint32_t process, tstamp now)
 {
@@ -372,10 +321,20 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 
 	settle_at(p, now);
 	while ((c = x->conns.first) != ILIST_NONE) {
-		if (done)
-			pool_exit_ends(a, x, now - p->conns[c].begun, now);
-		else
+		if (!done) {
 			a->figures.lost++;
+		} else {
+			a->figures.completed++;
+			x->requests++;
+			window_add(
+			    &a->session_time, now - p->conns[c].begun, now);
+			promise_served(&a->promise, now - p->conns[c].begun);
+		}
+		/* One session proves here what others prove by age. */
+		if (done && app_is_tried(a, x)) {
+			app_served(a, x);
+			app_forgive(a);
+		}
 		queue_detach(p, c);
 		queue_free(p, c);
 	}

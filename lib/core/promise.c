@@ -204,12 +204,14 @@ promise_add(
 	r->span = left * r->span + weight;
 }
 
-/* Takes what came and what ended in the last so many seconds into the sums. */
-static void
-promise_decay(struct promise *p, double length)
+void
+promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
 {
-	double life = ARRIVALS_HALFLIFE, mean = promise_session(p), left;
+	double length = tspan_to_seconds(now - p->updated), left;
+	double life = ARRIVALS_HALFLIFE, mean = promise_session(p);
 
+	if (length <= 0)
+		return;
 	if (ARRIVALS_SESSIONS * mean > life)
 		life = ARRIVALS_SESSIONS * mean;
 	if (life > SESSIONS_HALFLIFE)
@@ -226,16 +228,7 @@ promise_decay(struct promise *p, double length)
 	p->sessions *= left;
 	p->time *= left;
 	p->square *= left;
-}
 
-void
-promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
-{
-	double length = tspan_to_seconds(now - p->updated), left;
-
-	if (length <= 0)
-		return;
-	promise_decay(p, length);
 	/* As many as there were stay, if too many have waited too long. */
 	left = exp2(-length / WAITS_HALFLIFE);
 	if (p->missed > p->missed_then && p->missed > 1 &&

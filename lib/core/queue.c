@@ -244,40 +244,8 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 		process_stop(p, process, END_REQUESTS);
 }
 
-uint32_t
-queue_admit(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	uint32_t process = ILIST_NONE, conn = p->free_conns.first;
-
-	if (app_waiting(a) == 0 && !a->options.limited && !a->renewing)
-		process = room_best(p, app);
-	if (conn != ILIST_NONE) {
-		ilist_remove(&p->free_conns, p->conn_links, conn);
-	} else {
-		assert(p->nconns < p->limits.conns);
-		conn = p->nconns++;
-	}
-	p->conns[conn] = (struct conn){ .app = app,
-		.process = ILIST_NONE,
-		.lock = ILIST_NONE,
-		.seq = ++p->stamps,
-		.arrived = p->now };
-	/* With a limit a connection wants a process once it has its lock. */
-	if (!a->options.limited)
-		promise_arrived(&a->promise, app_present(a) + 1);
-	if (process == ILIST_NONE) {
-		queue_insert(p, conn);
-		return conn;
-	}
-	if (a->figures.max_waiting == 0)
-		a->figures.max_waiting = 1;
-	a->full = false;
-	queue_assign(p, conn, process);
-	return conn;
-}
-
-void
+/* Hands out what waits, as far as there is room. */
+static void
 queue_serve(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
@@ -304,6 +272,40 @@ queue_serve(struct pool *p, uint32_t app)
 	/* The next connection wants a process that is younger than itself. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
 		process_stop(p, room_list(p, app, 0)->first, END_RESTARTED);
+}
+
+uint32_t
+queue_admit(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t process = ILIST_NONE, conn = p->free_conns.first;
+
+	if (app_waiting(a) == 0 && !a->options.limited && !a->renewing)
+		process = room_best(p, app);
+	if (conn != ILIST_NONE) {
+		ilist_remove(&p->free_conns, p->conn_links, conn);
+	} else {
+		assert(p->nconns < p->limits.conns);
+		conn = p->nconns++;
+	}
+	p->conns[conn] = (struct conn){ .app = app,
+		.process = ILIST_NONE,
+		.lock = ILIST_NONE,
+		.seq = ++p->stamps,
+		.arrived = p->now };
+	/* With a limit a connection wants a process once it has its lock. */
+	if (!a->options.limited)
+		promise_arrived(&a->promise, app_present(a) + 1);
+	if (process == ILIST_NONE) {
+		queue_insert(p, conn);
+		queue_serve(p, app);
+		return conn;
+	}
+	if (a->figures.max_waiting == 0)
+		a->figures.max_waiting = 1;
+	a->full = false;
+	queue_assign(p, conn, process);
+	return conn;
 }
 
 /* --- refusing ------------------------------------------------------------ */
@@ -466,35 +468,24 @@ queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 /* --- other options ---------------------------------------------------------
  */
 
-/* The app is limited now and was not, or the other way round. */
-static void
-queue_set_limited(struct pool *p, uint32_t app, bool limited)
+void
+queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 {
 	struct app *a = &p->apps[app];
-	struct ilist *from = limited ? &a->queue : &a->cleared;
-	uint32_t c, next;
+	struct ilist *from = o->limited ? &a->queue : &a->cleared, moving;
+	bool was_limited = a->options.limited;
+	uint32_t n, c, next;
 
-	if (a->options.limited == limited)
-		return;
-	a->options.limited = limited;
 	/* A connection with a lock keeps the lock, and its place. */
-	for (c = from->first; c != ILIST_NONE; c = next) {
+	a->options.limited = o->limited;
+	for (c = from->first; c != ILIST_NONE && was_limited != o->limited;
+	     c = next) {
 		next = p->conn_links[c].next;
 		if (!p->conns[c].cleared)
 			continue;
 		ilist_remove(from, p->conn_links, c);
 		queue_insert(p, c);
 	}
-}
-
-void
-queue_change(struct pool *p, uint32_t app, const struct app_options *o)
-{
-	struct app *a = &p->apps[app];
-	struct ilist moving;
-	uint32_t n;
-
-	queue_set_limited(p, app, o->limited);
 	ilist_init(&moving);
 	while ((n = room_next(p, app, ILIST_NONE)) != ILIST_NONE) {
 		room_unfile(p, n);
@@ -512,7 +503,7 @@ queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 		 * Sessions that have begun go on, even if there are more than
 		 * `concurrency` now; prefetched ones begin up to that.
 		 */
-		for (uint32_t c = x->conns.first; c != x->prefetched;
+		for (c = x->conns.first; c != x->prefetched;
 		     c = p->conn_links[c].next)
 			begun++;
 		while (x->prefetched != ILIST_NONE && begun++ < o->concurrency)

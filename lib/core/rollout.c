@@ -5,6 +5,7 @@
  */
 
 #include "core/mechanism.h"
+#include "core/pool.h"
 
 /* How many processes are started at a time, beyond those that exist. */
 static uint32_t
@@ -188,6 +189,6 @@ rollout_step(struct pool *p, uint32_t app, bool act)
 	if (a->outdated == 0 || a->phase != APP_RUNNING ||
 	    rollout_wanted(a) == 0)
 		return TSTAMP_NEVER;
-	gate = bounds_gate(a);
+	gate = pool_start_gate(a);
 	return gate > p->now ? gate : TSTAMP_NEVER;
 }

@@ -33,7 +33,8 @@ settle_escalate(
 	}
 }
 
-void
+/* The app ends at once: refuses what waits, terminates its processes. */
+static void
 settle_end_app(struct pool *p, uint32_t app, enum process_end why)
 {
 	struct app *a = &p->apps[app];
@@ -362,6 +363,22 @@ pool_deadline(const struct pool *p)
 	if (p->phase == POOL_STOPPING)
 		at = tstamp_min(at, p->stop_at - p->stop_grace);
 	return at;
+}
+
+void
+pool_stop_now(struct pool *p, tspan grace, tstamp now)
+{
+	settle_at(p, now);
+	if (p->phase == POOL_ENDING && grace >= p->stop_grace)
+		return;
+	p->phase = POOL_ENDING;
+	p->stop_grace = grace;
+	for (uint32_t app = 0; app < p->napps; app++) {
+		if (p->apps[app].phase == APP_FREE)
+			continue;
+		settle_end_app(p, app, END_SHUTDOWN);
+		settle_all(p, app);
+	}
 }
 
 void

@@ -409,7 +409,7 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 			due = 0;
 		if (due == TSTAMP_NEVER)
 			return due;
-		gate = bounds_gate(a);
+		gate = pool_start_gate(a);
 		if (due < gate)
 			due = gate;
 		/*
@@ -487,7 +487,7 @@ sizing_spare(struct pool *p, uint32_t app, bool act)
 	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
 	due = tstamp_add(g->short_since, delay);
-	gate = bounds_gate(a);
+	gate = pool_start_gate(a);
 	return due < gate ? gate : due;
 }
 

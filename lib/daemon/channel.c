@@ -211,7 +211,8 @@ channel_take(struct supervisor *s, const struct action *a, tstamp now)
 
 	if (conn != ILIST_NONE && fd == -1) {
 		/* There was no number for its descriptor after all. */
-		(void)pool_lost(&s->pool, a->process, conn, now);
+		(void)pool_session_over(
+		    &s->pool, a->process, conn, SESSION_LOST, now);
 		conn = ILIST_NONE;
 	} else if (conn != ILIST_NONE) {
 		parking_taken(w->group, &s->accepted[conn], fd);
@@ -304,7 +305,8 @@ channel_take_conn(
 	    : ILIST_NONE;
 
 	if (verb == VERB_LOST) {
-		if (conn == ILIST_NONE || !pool_lost(p, w->process, conn, now))
+		if (conn == ILIST_NONE ||
+		    !pool_session_over(p, w->process, conn, SESSION_LOST, now))
 			return "LOST of what it does not hold";
 		parking_close(w->group, &w->sup->accepted[conn]);
 		return NULL;
@@ -321,7 +323,8 @@ channel_take_conn(
 			return "DONE without a serial";
 		if (!said->given)
 			conn = p->processes[w->process].conns.first;
-		if (conn == ILIST_NONE || !pool_done(p, w->process, conn, now))
+		if (conn == ILIST_NONE ||
+		    !pool_session_over(p, w->process, conn, SESSION_DONE, now))
 			return "DONE of what it does not hold";
 	}
 	parking_close(w->group, &w->sup->accepted[conn]);

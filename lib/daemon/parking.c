@@ -332,12 +332,12 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	if (g->conf->parking.keep_alive && parking_is_open(g))
 		k = parking_remember(g, c);
 	if (k == NULL) {
-		if (!pool_done(p, w->process, conn, now))
+		if (!pool_session_over(p, w->process, conn, SESSION_DONE, now))
 			return false;
 		parking_close(g, c);
 		return true;
 	}
-	if (!pool_parked(p, w->process, conn, now))
+	if (!pool_session_over(p, w->process, conn, SESSION_PARKED, now))
 		return false;
 	c->fd = -1;
 	c->parked = NULL;

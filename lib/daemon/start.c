@@ -559,7 +559,7 @@ start_unforked(struct worker *w, tstamp now)
 		return;
 	}
 	worker_disown(w);
-	pool_start_began(p, w->process, now);
+	pool_start_queued(p, w->process, false, now);
 	start_alone(w, now);
 }
 
@@ -647,7 +647,7 @@ start_queued(struct supervisor *s, tstamp now)
 			continue;
 		}
 		start_remove(w);
-		pool_start_began(&s->pool, w->process, now);
+		pool_start_queued(&s->pool, w->process, false, now);
 		fault = NULL;
 		if (keeper_is_needed(g->conf) &&
 		    g->keeper->stalls >= KEEPER_STALLS)
@@ -692,7 +692,7 @@ start_process(struct supervisor *s, const struct action *a, tstamp now)
 	}
 	TAILQ_INSERT_TAIL(&g->starts.queued, w, start.next);
 	w->start.queued = true;
-	pool_start_queued(&s->pool, w->process, now);
+	pool_start_queued(&s->pool, w->process, true, now);
 	/* The new process takes one off the demand of the backlog. */
 	if (group_accepts_itself(g))
 		backlog_look(g, now);

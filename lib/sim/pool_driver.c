@@ -192,7 +192,8 @@ driver_finished(
     struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
 	struct pool_driver *d = driver_of(m);
-	bool sound = pool_done(&d->pool, worker, d->conn_of[request], now);
+	bool sound = pool_session_over(
+	    &d->pool, worker, d->conn_of[request], SESSION_DONE, now);
 
 	assert(sound);
 	driver_settle(d, now);

@@ -162,7 +162,7 @@ decide_connection(struct decide *d)
 
 	d->handed[i] = d->handed[--d->nhanded];
 	d->now += 1000;
-	if (!pool_done(&d->pool, process, conn, d->now))
+	if (!pool_session_over(&d->pool, process, conn, SESSION_DONE, d->now))
 		errx(EX_SOFTWARE, "a session did not end");
 	decide_settle(d);
 	d->now += 1000;

@@ -92,8 +92,9 @@ receive(struct worker *w)
 static void
 finish(struct worker *w)
 {
-	CHECK(pool_done(&sup.pool, w->process,
-	    sup.pool.processes[w->process].conns.first, fixture.now));
+	CHECK(pool_session_over(&sup.pool, w->process,
+	    sup.pool.processes[w->process].conns.first, SESSION_DONE,
+	    fixture.now));
 	settle();
 }
 

@@ -654,16 +654,18 @@ time_passes_with_every_fact(void)
 {
 	rig.o.min_processes = 3;
 	LATER(LET(rig_add(&rig.o)));
-	LATER(pool_start_queued(&rig.pool, 0, rig.now));
-	LATER(pool_start_began(&rig.pool, 0, rig.now));
+	LATER(pool_start_queued(&rig.pool, 0, true, rig.now));
+	LATER(pool_start_queued(&rig.pool, 0, false, rig.now));
 	LATER(rig_spawned(0));
 	LATER(CHECK(pool_ready(&rig.pool, 0, rig.now)));
 	LATER(LET(rig_arrive()));
 	LATER(rig_hand_failed(0));
 	LATER(pool_abandoned(&rig.pool, 0, rig.now));
 	LATER(pool_spoke(&rig.pool, 0, rig.now));
-	LATER(CHECK(!pool_done(&rig.pool, 0, 0, rig.now)));
-	LATER(CHECK(!pool_lost(&rig.pool, 0, 0, rig.now)));
+	LATER(
+	    CHECK(!pool_session_over(&rig.pool, 0, 0, SESSION_DONE, rig.now)));
+	LATER(
+	    CHECK(!pool_session_over(&rig.pool, 0, 0, SESSION_LOST, rig.now)));
 	LATER(pool_unread(&rig.pool, 0, rig.now, rig.now));
 	LATER(pool_retire(&rig.pool, 0, rig.now));
 	LATER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now));

@@ -269,7 +269,7 @@ static void
 a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
 {
 	rig_busy(rig_options(), 1, 2);
-	CHECK(pool_lost(&rig.pool, 0, 0, rig.now));
+	CHECK(pool_session_over(&rig.pool, 0, 0, SESSION_LOST, rig.now));
 	CHECK_STR("hand 1>0", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }

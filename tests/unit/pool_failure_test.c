@@ -545,9 +545,9 @@ static void
 start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 {
 	LET(rig_add(&rig.o));
-	pool_start_queued(&rig.pool, 0, rig.now);
+	pool_start_queued(&rig.pool, 0, true, rig.now);
 	AFTER(rig_at(100000), "");
-	pool_start_began(&rig.pool, 0, rig.now);
+	pool_start_queued(&rig.pool, 0, false, rig.now);
 	NOT_BEFORE(130000, "term 0");
 }
 

@@ -234,9 +234,9 @@ static void
 the_time_in_the_start_queue_is_no_part_of_a_start(void)
 {
 	LET(rig_add(&rig.o));
-	pool_start_queued(&rig.pool, 0, rig.now);
+	pool_start_queued(&rig.pool, 0, true, rig.now);
 	rig_at(60);
-	pool_start_began(&rig.pool, 0, rig.now);
+	pool_start_queued(&rig.pool, 0, false, rig.now);
 	rig_at(65);
 	rig_ready(0);
 	CHECK_EQ(TSPAN_MSECONDS(5), rig.pool.apps[0].start_time);

@@ -6,8 +6,8 @@
 static bool
 park(uint32_t process)
 {
-	bool sound = pool_parked(&rig.pool, process,
-	    rig.pool.processes[process].conns.first, rig.now);
+	bool sound = pool_session_over(&rig.pool, process,
+	    rig.pool.processes[process].conns.first, SESSION_PARKED, rig.now);
 
 	pool_check(&rig.pool);
 	return sound;
@@ -61,8 +61,9 @@ static void
 a_connection_that_the_process_does_not_hold_cannot_be_parked(void)
 {
 	begin(rig_options(), 1);
-	CHECK(!pool_parked(&rig.pool, 0, 0, rig.now));
-	CHECK(!pool_parked(&rig.pool, 0, ILIST_NONE, rig.now));
+	CHECK(!pool_session_over(&rig.pool, 0, 0, SESSION_PARKED, rig.now));
+	CHECK(!pool_session_over(
+	    &rig.pool, 0, ILIST_NONE, SESSION_PARKED, rig.now));
 }
 
 static void

@@ -351,7 +351,8 @@ rig_ready(uint32_t process)
 static inline bool
 rig_done_of(uint32_t process, uint32_t conn)
 {
-	bool sound = pool_done(&rig.pool, process, conn, rig.now);
+	bool sound =
+	    pool_session_over(&rig.pool, process, conn, SESSION_DONE, rig.now);
 
 	pool_check(&rig.pool);
 	return sound;

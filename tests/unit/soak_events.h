@@ -228,13 +228,13 @@ a_session_ends(void)
 	w.conns[c].place = PLACE_NONE;
 	if (world_chance(3)) {
 		a->parked++;
-		assert(pool_parked(&w.pool, n, c, w.now));
+		assert(pool_session_over(&w.pool, n, c, SESSION_PARKED, w.now));
 	} else if (world_chance(50)) {
 		a->lost++;
-		assert(pool_lost(&w.pool, n, c, w.now));
+		assert(pool_session_over(&w.pool, n, c, SESSION_LOST, w.now));
 	} else {
 		a->completed++;
-		assert(pool_done(&w.pool, n, c, w.now));
+		assert(pool_session_over(&w.pool, n, c, SESSION_DONE, w.now));
 	}
 }
 
@@ -271,9 +271,9 @@ a_process_breaks_the_protocol(void)
 	if (c < w.pool.nconns && w.conns[c].process == n &&
 	    w.conns[c].place != PLACE_INSIDE && w.conns[c].place != PLACE_NONE)
 		return;
-	assert(!pool_done(&w.pool, n, c, w.now));
-	assert(!pool_lost(&w.pool, n, ILIST_NONE, w.now));
-	assert(!pool_parked(&w.pool, n, c, w.now));
+	assert(!pool_session_over(&w.pool, n, c, SESSION_DONE, w.now));
+	assert(!pool_session_over(&w.pool, n, ILIST_NONE, SESSION_LOST, w.now));
+	assert(!pool_session_over(&w.pool, n, c, SESSION_PARKED, w.now));
 	if (w.processes[n].ready && w.pool.processes[n].ready)
 		assert(!pool_ready(&w.pool, n, w.now));
 	pool_misbehaved(

@@ -195,7 +195,7 @@ world_spawned(uint32_t n)
 
 	if (x->queued) {
 		x->queued = false;
-		pool_start_began(&w.pool, n, w.now);
+		pool_start_queued(&w.pool, n, false, w.now);
 		return;
 	}
 	if (world_chance(20) || (x->stopped && world_chance(3))) {
@@ -272,7 +272,7 @@ world_spawn(const struct action *a)
 	x->ignores_kill = world_chance(50);
 	x->queued = world_chance(2);
 	if (x->queued)
-		pool_start_queued(&w.pool, a->process, w.now);
+		pool_start_queued(&w.pool, a->process, true, w.now);
 	else if (world_chance(4))
 		world_spawned(a->process);
 }

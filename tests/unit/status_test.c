@@ -291,7 +291,7 @@ connections_count_as_active_or_waiting(void)
 	(void)pool_arrived(&sup.pool, 0, now);
 	(void)pool_arrived(&sup.pool, 0, now);
 	now += TSPAN_MSECONDS(1500);
-	(void)pool_done(&sup.pool, 0, first, now);
+	(void)pool_session_over(&sup.pool, 0, first, SESSION_DONE, now);
 	while (pool_next_action(&sup.pool, &a))
 		continue;
 	now += TSPAN_MSECONDS(250);

@@ -29,7 +29,7 @@ begin(void)
 			other = fixture_join(a.process, NULL);
 	w = worker_new(fixture.group, 0);
 	NEED(w != NULL && channel_open(w) == 0);
-	pool_start_began(&sup.pool, 0, fixture.now);
+	pool_start_queued(&sup.pool, 0, false, fixture.now);
 	/* It is not started by itself where it is not forked. */
 	pool_stop_now(&sup.pool, TSPAN_SECONDS(5), fixture.now);
 	NEED(fork_begin(w, by->w));
