@@ -21,9 +21,9 @@
 #include <unistd.h>
 
 #include "counter/counter.h"
-#include "sys/acceptor.h"
 #include "sys/descriptors.h"
 #include "sys/fdpass.h"
+#include "sys/listener.h"
 #include "sys/manager.h"
 
 #define CLIENTS_DEFAULT 10000

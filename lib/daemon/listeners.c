@@ -502,14 +502,13 @@ accepting_begin(struct app_listener *l, struct group *g)
 		.reopen = listeners_reopen,
 	};
 
-	struct sockaddr_storage addr;
-	socklen_t len = listener_address(&l->acceptor.listener, &addr);
+	const struct listener *open = &l->acceptor.listener;
 
-	if (l->where.kind == CONF_LISTEN_TCP && len > 0) {
-		(void)address_format((struct sockaddr *)&addr, len, l->address,
-		    sizeof(l->address));
+	if (l->where.kind == CONF_LISTEN_TCP && open->fd != -1) {
+		(void)address_format((const struct sockaddr *)&open->addr,
+		    open->addrlen, l->address, sizeof(l->address));
 		/* A port that the kernel chose stays when it is bound anew. */
-		memcpy(&l->where.addr, &addr, len);
+		memcpy(&l->where.addr, &open->addr, open->addrlen);
 	} else if (l->address[0] == '\0') {
 		(void)snprintf(
 		    l->address, sizeof(l->address), "%s", l->where.text);

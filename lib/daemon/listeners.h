@@ -9,7 +9,7 @@
 
 #include "daemon/group.h"
 #include "daemon/worker.h"
-#include "sys/acceptor.h"
+#include "sys/listener.h"
 
 struct action;
 

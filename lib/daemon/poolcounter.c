@@ -25,6 +25,7 @@
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/manager.h"
+#include "sys/sockets.h"
 
 /*
  * A counter that has lived so long is replaced at once when it dies; one that
@@ -98,28 +99,24 @@ counter_listener_free(struct poolcounter *all, struct counter_listener *l)
 static void
 counter_listener_name(struct counter_listener *l)
 {
-	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
-	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr;
-	socklen_t len = listener_address(&l->listener, &addr);
-	in_port_t port = in6->sin6_port;
+	union sockets_address at = { .storage = l->listener.addr };
+	socklen_t len = l->listener.addrlen;
+	in_port_t port = at.in6.sin6_port;
 
-	(void)address_format((const struct sockaddr *)&addr, len, l->address,
-	    sizeof(l->address));
-	if (addr.ss_family == AF_INET6 &&
-	    IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) {
+	(void)address_format(&at.any, len, l->address, sizeof(l->address));
+	if (at.any.sa_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&at.in6.sin6_addr)) {
 		if (l->where.kind == CONF_LISTEN_TCP && !l->where.v6only) {
-			*in = (struct sockaddr_in){ .sin_family = AF_INET,
+			at.in = (struct sockaddr_in){ .sin_family = AF_INET,
 				.sin_port = port };
-			len = sizeof(*in);
+			len = sizeof(at.in);
 		} else {
-			in6->sin6_addr = in6addr_loopback;
+			at.in6.sin6_addr = in6addr_loopback;
 		}
 	}
-	if (addr.ss_family == AF_INET && in->sin_addr.s_addr == INADDR_ANY)
-		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	(void)address_format(
-	    (const struct sockaddr *)&addr, len, l->reach, sizeof(l->reach));
+	if (at.any.sa_family == AF_INET && at.in.sin_addr.s_addr == INADDR_ANY)
+		at.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	(void)address_format(&at.any, len, l->reach, sizeof(l->reach));
 }
 
 /* The listener is open. */

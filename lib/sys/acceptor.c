@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/acceptor.h"
+#include "sys/listener.h"
 #include "sys/log.h"
 #include "sys/uncancelled.h"
 
@@ -32,7 +32,7 @@
  * without ACK; byte 13 of a TCP header holds the flags. Newer kernels want
  * CAP_NET_ADMIN for it: EPERM.
  */
-int
+static int
 listener_drop_newcomers(int fd)
 {
 	struct sock_filter code[] = {
@@ -90,7 +90,7 @@ listener_shut(struct listener *l)
 	return rc;
 }
 
-void
+static void
 listener_unshut(struct listener *l)
 {
 	const int none = 0;
@@ -334,24 +334,22 @@ listener_job_work(struct lane_job *job)
 {
 	struct listener_job *j = LOOP_OWNER(job, struct listener_job, job);
 	struct listener *l = &j->listener;
-	const char *why = "drop newcomers";
+	const char *why;
 
 	if (j->what == JOB_PROTECT) {
 		if (listener_protect(
 			l->path, &l->file, j->uid, j->gid, j->mode, &why) == -1)
 			log_error("%s: %s", l->path, why);
-		/* It is not ours to remove. */
+		/* The file is not ours to remove. */
 		free(l->path);
 		l->path = NULL;
 	} else if (j->what == JOB_SHOW) {
 		listener_unshut(l);
 	} else if (j->what == JOB_HIDE && l->kind == LISTENER_TCP &&
 	    listener_drop_newcomers(l->fd) == -1) {
-		log_debug(
-		    "a listener stays open until it is empty: %s: %m", why);
+		log_debug("a listener stays open until it is empty: %m");
 	}
-	/* A file is not taken for another one: the open socket has its number.
-	 */
+	/* The open socket has its number: no other file is taken for its. */
 	listener_fini(l);
 }
 
@@ -366,28 +364,39 @@ listener_job_done(struct lane_job *job, tstamp now)
 	free(j);
 }
 
-/* NULL: there is no lane, or no memory, and the loop does it. */
+/*
+ * A job, with a copy of the descriptor of a listener unless that is NULL. NULL:
+ * there is no lane, no memory, or no descriptor, and the loop does it.
+ */
 static struct listener_job *
-listener_job_new(const struct lane *lane, int what)
+listener_job_new(
+    const struct lane *lane, int what, const struct listener *copied)
 {
 	struct listener_job *j = NULL;
 
 	if (lane != NULL && !lane->stopping)
 		j = calloc(1, sizeof(*j));
-	if (j != NULL) {
-		j->job.work = listener_job_work;
-		j->job.done = listener_job_done;
-		j->what = what;
-		j->listener.fd = -1;
-	}
-	return j;
+	if (j == NULL)
+		return NULL;
+	j->job.work = listener_job_work;
+	j->job.done = listener_job_done;
+	j->what = what;
+	j->listener.fd = -1;
+	if (copied == NULL)
+		return j;
+	j->listener.kind = copied->kind;
+	j->listener.fd = fcntl(copied->fd, F_DUPFD_CLOEXEC, 0);
+	if (j->listener.fd != -1)
+		return j;
+	free(j);
+	return NULL;
 }
 
 void
 acceptor_discard(struct lane *lane, struct listener *l)
 {
 	struct listener_job *j =
-	    l->path == NULL ? NULL : listener_job_new(lane, JOB_CLOSE);
+	    l->path == NULL ? NULL : listener_job_new(lane, JOB_CLOSE, NULL);
 
 	if (j == NULL) {
 		listener_fini(l);
@@ -396,26 +405,9 @@ acceptor_discard(struct lane *lane, struct listener *l)
 	if (!l->shared)
 		(void)listener_shut(l);
 	j->listener = *l;
-	l->name = NULL;
 	l->path = NULL;
 	l->fd = -1;
 	lane_submit(lane, &j->job);
-}
-
-/* A job with a copy of the listener's descriptor; NULL: there is none. */
-static struct listener_job *
-listener_job_copy(const struct acceptor *a, int what)
-{
-	struct listener_job *j = listener_job_new(a->lane, what);
-
-	if (j == NULL)
-		return NULL;
-	j->listener.kind = a->listener.kind;
-	j->listener.fd = fcntl(a->listener.fd, F_DUPFD_CLOEXEC, 0);
-	if (j->listener.fd != -1)
-		return j;
-	free(j);
-	return NULL;
 }
 
 void
@@ -426,7 +418,7 @@ acceptor_hide(struct acceptor *a)
 
 	if (l->inherited || l->shut)
 		return;
-	j = listener_job_copy(a, JOB_HIDE);
+	j = listener_job_new(a->lane, JOB_HIDE, l);
 	if (j == NULL) {
 		log_debug("%s: stays open until it is empty: %m", l->name);
 		return;
@@ -447,7 +439,7 @@ acceptor_show(struct acceptor *a)
 	struct listener_job *j = NULL;
 
 	if (l->shared)
-		j = listener_job_copy(a, JOB_SHOW);
+		j = listener_job_new(a->lane, JOB_SHOW, l);
 	else
 		listener_unshut(l);
 	if (j != NULL)
@@ -461,27 +453,29 @@ acceptor_update(
 {
 	const struct listener *l = &a->listener;
 	struct listener_job *j = NULL;
+	char *path = NULL;
 
-	*why_out = "remember the path";
 	if (l->path != NULL)
-		j = listener_job_new(a->lane, JOB_PROTECT);
-	if (j != NULL) {
-		j->listener.path = strdup(l->path);
+		j = listener_job_new(a->lane, JOB_PROTECT, NULL);
+	if (j != NULL && (path = strdup(l->path)) != NULL) {
+		j->listener.path = path;
 		j->listener.file = l->file;
 		j->uid = spec->uid;
 		j->gid = spec->gid;
 		j->mode = spec->mode;
-		if (j->listener.path == NULL) {
-			free(j);
-			return -1;
-		}
 		lane_submit(a->lane, &j->job);
-	} else if (l->path != NULL &&
-	    listener_protect(l->path, &l->file, spec->uid, spec->gid,
-		spec->mode, why_out) == -1) {
-		return -1;
+	} else if (l->path != NULL) {
+		free(j);
+		if (listener_protect(l->path, &l->file, spec->uid, spec->gid,
+			spec->mode, why_out) == -1)
+			return -1;
 	}
-	return listener_set_backlog(&a->listener, spec->backlog, why_out);
+	/* The lock of a shared TCP socket is not ours to wait for. */
+	if (l->inherited || l->shut || (l->shared && l->kind == LISTENER_TCP))
+		return 0;
+	/* A second listen(2) changes the backlog and nothing else. */
+	*why_out = "listen";
+	return listen(l->fd, spec->backlog);
 }
 
 void

@@ -351,13 +351,8 @@ listener_open(
 		(spec->inherited_fd != -1) ==
 	    1);
 
-	memset(l, 0, sizeof(*l));
-	l->fd = -1;
-	*why_out = "remember the name";
-	l->name = strdup(spec->name);
-	if (l->name == NULL)
-		return -1;
-
+	*l = (struct listener){ .fd = -1 };
+	(void)snprintf(l->name, sizeof(l->name), "%s", spec->name);
 	if (spec->addr != NULL)
 		rc = open_tcp(l, spec, why_out);
 	else if (spec->path != NULL)
@@ -411,17 +406,6 @@ listener_probe(const struct listener_spec *spec, const char **why_out)
 	*why_out = "another process listens there";
 	errno = EADDRINUSE;
 	return -1;
-}
-
-int
-listener_set_backlog(struct listener *l, int backlog, const char **why_out)
-{
-	/* The lock of a shared TCP socket is not ours to wait for. */
-	if (l->inherited || l->shut || (l->shared && l->kind == LISTENER_TCP))
-		return 0;
-	/* A second listen(2) changes the backlog and nothing else. */
-	*why_out = "listen";
-	return listen(l->fd, backlog);
 }
 
 /* --- a socket that others have, too -------------------------------------- */
@@ -533,15 +517,6 @@ listener_depth(const struct listener *l)
 	return q.depth;
 }
 
-socklen_t
-listener_address(const struct listener *l, struct sockaddr_storage *out)
-{
-	if (l->fd == -1)
-		return 0;
-	memcpy(out, &l->addr, sizeof(*out));
-	return l->addrlen;
-}
-
 void
 listener_fini(struct listener *l)
 {
@@ -550,8 +525,6 @@ listener_fini(struct listener *l)
 	if (l->fd != -1 && !l->inherited)
 		(void)close(l->fd);
 	free(l->path);
-	free(l->name);
 	l->path = NULL;
-	l->name = NULL;
 	l->fd = -1;
 }

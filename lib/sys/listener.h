@@ -2,8 +2,9 @@
 #define SYS_LISTENER_H
 
 /*
- * A socket that connections are accepted from: TCP, Unix, or one that was
- * given to us listening already (socket activation).
+ * Sockets that connections are accepted from, TCP, Unix, or given to us
+ * listening already (socket activation); and acceptors, which have one in the
+ * loop.
  */
 
 #include <sys/socket.h>
@@ -12,7 +13,9 @@
 #include <stdbool.h>
 
 #include "core/tstamp.h"
+#include "sys/lane.h"
 #include "sys/log.h"
+#include "sys/loop.h"
 
 /* Names a file: no other has these numbers while the socket is open. */
 struct listener_file {
@@ -25,7 +28,7 @@ enum listener_kind {
 	LISTENER_UNIX,
 };
 
-/* What listener_accept() returns where it has no connection. */
+/* The result of listener_accept() without a connection. */
 enum {
 	LISTENER_EMPTY = -1, /* no connection waits */
 	/*
@@ -46,10 +49,7 @@ enum {
 /* And when another process has it block again and again. */
 #define LISTENER_LONG_REST TSPAN_SECONDS(1)
 
-/*
- * The socket to open. Exactly one of addr (TCP), path (Unix) and inherited_fd
- * says where.
- */
+/* The socket to open: exactly one of addr, path and inherited_fd says where. */
 struct listener_spec {
 	const char *name; /* for the log; copied */
 	const struct sockaddr *addr; /* AF_INET or AF_INET6, or NULL */
@@ -75,9 +75,9 @@ struct listener {
 	bool dry; /* the latest accept found the queue empty */
 	bool shared; /* by listener_share(), now or before */
 	bool blocked; /* accepting was found to block, once or more */
-	struct sockaddr_storage addr; /* as it was opened */
+	struct sockaddr_storage addr; /* as it was opened; the port is known */
 	socklen_t addrlen;
-	char *name; /* owned */
+	char name[128];
 	char *path; /* owned; NULL unless we made the socket file */
 	struct listener_file file; /* the file of path; no other is unlinked */
 	tstamp rest_until; /* accepting is of no use before */
@@ -119,12 +119,6 @@ int listener_protect(const char *path, const struct listener_file *ours,
     uid_t uid, gid_t gid, mode_t mode, const char **why_out);
 
 /*
- * Changes the backlog in place; the queue stays. Does nothing to an inherited
- * socket, nor to a shared one of TCP. Returns like listener_open().
- */
-int listener_set_backlog(struct listener *l, int backlog, const char **why_out);
-
-/*
  * share: from now on programs that were given a copy of the socket accept from
  * it themselves, and it blocks, as they expect. Else it is ours again, which
  * an inherited one alone should ever be: as they may still have it and change
@@ -149,16 +143,131 @@ bool listener_is_empty(const struct listener *l);
 long listener_depth(const struct listener *l);
 
 /*
- * The address it listens on, with the port that the kernel may have chosen.
- * Returns its length, 0 where there is none.
- */
-socklen_t listener_address(
-    const struct listener *l, struct sockaddr_storage *out);
-
-/*
  * Closes it and removes our socket file, unless that has been replaced by
- * somebody else's. For one never opened, fd must be -1, name and path NULL.
+ * somebody else's. One that was never opened has fd -1 and no path.
  */
 void listener_fini(struct listener *l);
+
+/* --- acceptor.c: accepting ---------------------------------------------- */
+
+/*
+ * Returns a connection the caller now owns, or one of the enum above.
+ * Never O_NONBLOCK: that flag would travel with the socket to the worker.
+ * Trouble that can repeat is logged here, once a minute with a count.
+ */
+int listener_accept(struct listener *l, tstamp now);
+
+/*
+ * Closes the listener for newcomers: from now on a connect gets nothing (Unix:
+ * refused at once; TCP: no answer, and refused after listener_fini()), while
+ * the connections in the queue stay there. So accept until LISTENER_EMPTY,
+ * and, for TCP, until listener_half_open() is 0 or a second or two are over: a
+ * client whose connect(2) succeeded may still have its last packet of the
+ * handshake on the way. Then listener_fini(). An inherited one is left alone:
+ * it stays open for the service manager that gave it to us. Returns 0, or -1
+ * and errno.
+ */
+int listener_shut(struct listener *l);
+
+/* --- in the loop -------------------------------------------------------- */
+
+/*
+ * An acceptor accepts within a budget in each turn, rests when descriptors run
+ * out, and can be paused. Its user says where connections go, and opens the
+ * listener anew when somebody has shut it down.
+ *
+ * An app without room pauses all its acceptors from admits(); while they are
+ * paused, a place that becomes free is filled by one acceptor_take(), which
+ * costs one accept() and no epoll_ctl().
+ */
+
+struct acceptor;
+struct listener_job;
+
+/* None of these closes the acceptor. */
+struct acceptor_ops {
+	/*
+	 * Asked before each accept; false: there is no room. May pause the
+	 * acceptor. NULL: there is always room.
+	 */
+	bool (*admits)(struct acceptor *, tstamp now);
+	/* A connection, which is the user's from now on. */
+	void (*arrived)(struct acceptor *, int fd, tstamp now);
+	/* Descriptors or memory have run out: a rest begins. May be NULL. */
+	void (*resting)(struct acceptor *);
+	/*
+	 * Somebody shut the listener down, or it is closed and has rested.
+	 * The user closes and opens it and calls acceptor_start() or
+	 * acceptor_rest(). NULL: it stays out of the loop.
+	 */
+	void (*reopen)(struct acceptor *, tstamp now);
+};
+
+struct acceptor {
+	struct listener listener; /* fd -1: closed; its user's to open */
+	struct loop *loop;
+	struct lane *lane; /* NULL: none, files are touched in the loop */
+	const struct acceptor_ops *ops;
+	struct loop_io io; /* in the loop unless paused or resting */
+	struct timer rest; /* set while it rests */
+	unsigned budget; /* accepts in the next turn, 1 … most */
+	unsigned most;
+	bool paused;
+	struct listener_job *hiding; /* newcomers still come; NULL: not so */
+};
+
+/* The result of acceptor_take(). */
+enum acceptor_got {
+	ACCEPTOR_ONE, /* a connection, and arrived() has it */
+	ACCEPTOR_EMPTY, /* no connection waits */
+	ACCEPTOR_FULL, /* admits() said no */
+	ACCEPTOR_AWAY, /* it rests now, or reopen() was called */
+};
+
+/* Closed, and out of the loop. most: accepts in one turn, a power of 2. */
+void acceptor_init(struct acceptor *a, struct loop *loop, struct lane *lane,
+    const struct acceptor_ops *ops, unsigned most);
+
+/* Accepts from the listener, which is open, from now on, unless paused. */
+void acceptor_start(struct acceptor *a);
+
+/* Stays away from the listener until then, paused or not. */
+void acceptor_rest(struct acceptor *a, tstamp until);
+
+/* Out of the loop and into it; while it rests, from the end of the rest on. */
+void acceptor_pause(struct acceptor *a);
+void acceptor_resume(struct acceptor *a);
+
+/* Takes one connection, whether in the loop or not. */
+enum acceptor_got acceptor_take(struct acceptor *a, tstamp now);
+
+/* Out of the loop, and the listener closed. May be called twice. */
+void acceptor_close(struct acceptor *a);
+
+/*
+ * Has a lane close a shared listener for newcomers, without a sign to the
+ * programs that have it, too, which accept what is in its queue: the file of a
+ * Unix socket is removed, SYNs to a TCP one are dropped. Where that cannot be
+ * done, it stays open.
+ */
+void acceptor_hide(struct acceptor *a);
+
+/* A TCP listener that was shut or hidden lets newcomers in again. */
+void acceptor_show(struct acceptor *a);
+
+/*
+ * Changes backlog, owner and mode to those of spec; an inherited socket and a
+ * shared one of TCP keep their backlog. A lane changes owner and mode, and logs
+ * if that fails. Returns like listener_open().
+ */
+int acceptor_update(
+    struct acceptor *a, const struct listener_spec *spec, const char **why_out);
+
+/*
+ * Closes a listener. That of a Unix socket lets no newcomer in from now on,
+ * unless processes share it, and is closed in the lane, with its file removed:
+ * any user who can read its folder can make a removal wait.
+ */
+void acceptor_discard(struct lane *, struct listener *);
 
 #endif

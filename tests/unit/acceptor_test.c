@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "sys/acceptor.h"
 #include "sys/address.h"
+#include "sys/listener.h"
 
 #define MOST 8
 

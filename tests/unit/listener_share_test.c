@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <err.h>
@@ -17,7 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "sys/acceptor.h"
+#include "sys/listener.h"
 
 #include "check.h"
 
@@ -59,96 +58,23 @@ opened(bool tcp)
 	return l;
 }
 
-/* -1 and errno, or a connected socket. */
-static int
-client_of(const struct listener *l, int flags)
-{
-	struct sockaddr_storage addr;
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	socklen_t len = listener_address(l, &addr);
-	int fd = socket(addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
-
-	if (l->kind == LISTENER_UNIX) {
-		memcpy(un.sun_path, path, sizeof(path));
-		memcpy(&addr, &un, sizeof(un));
-		len = sizeof(un);
-	}
-	if (connect(fd, (const void *)&addr, len) == 0)
-		return fd;
-	close(fd);
-	return -1;
-}
-
 static bool
 blocks(int fd)
 {
 	return (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 }
 
+/* A program that still has the socket may make it block again. */
 static void
-a_shared_listener_blocks(void)
+a_listener_blocks_while_it_is_shared_and_not_afterwards(void)
 {
 	struct listener l = opened(true);
 
 	CHECK(blocks(l.fd));
 	CHECK_EQ(0, listener_share(&l, false));
 	CHECK(!blocks(l.fd));
-	listener_fini(&l);
-}
-
-/* A program that still has the socket makes it block again. */
-static void
-accepting_from_a_formerly_shared_listener_never_blocks(void)
-{
-	struct listener l = opened(true);
-
-	CHECK_EQ(0, listener_share(&l, false));
 	CHECK_EQ(0, fcntl(l.fd, F_SETFL, 0));
 	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
-	listener_fini(&l);
-}
-
-/* A shutdown of one copy shuts all copies down. */
-static void
-check_broken(bool tcp)
-{
-	struct listener l = opened(tcp);
-	int copy = dup(l.fd), client = client_of(&l, 0);
-
-	CHECK(!listener_is_broken(&l));
-	NEED(shutdown(copy, SHUT_RDWR) == 0);
-	CHECK(listener_is_broken(&l));
-	close(copy);
-	close(client);
-	listener_fini(&l);
-}
-
-static void
-a_shared_listener_that_was_shut_down_is_broken(void)
-{
-	check_broken(true);
-	check_broken(false);
-}
-
-static void
-a_tcp_socket_without_newcomers_keeps_its_queue(void)
-{
-	struct listener l = opened(true);
-	int client = client_of(&l, 0), conn;
-
-	if (listener_drop_newcomers(l.fd) == -1)
-		SKIP("needs CAP_NET_ADMIN");
-	for (int i = 0; i < 20; i++) {
-		CHECK(client_of(&l, SOCK_NONBLOCK) == -1);
-		CHECK_EQ(EINPROGRESS, errno);
-	}
-	CHECK_EQ(1, listener_depth(&l));
-	conn = accept(l.fd, NULL, NULL);
-	CHECK(conn != -1);
-	CHECK(send(client, "x", 1, MSG_NOSIGNAL) == 1);
-	CHECK(recv(conn, &(char){ 0 }, 1, 0) == 1);
-	close(conn);
-	close(client);
 	listener_fini(&l);
 }
 
@@ -195,7 +121,8 @@ static void
 check_held(bool tcp)
 {
 	struct listener l = opened(tcp);
-	struct sockaddr_storage addr;
+	struct listener_spec spec = spec_of(tcp);
+	struct acceptor a = { .listener = l };
 	pid_t holder = hold_lock(&l);
 
 	if (holder == 0) {
@@ -206,9 +133,8 @@ check_held(bool tcp)
 	/* A wait for the lock does not end by a signal, but with the holder. */
 	CHECK(listener_depth(&l) >= 0);
 	CHECK(listener_half_open(&l) >= 0);
-	CHECK(listener_address(&l, &addr) > 0);
 	CHECK(!listener_is_broken(&l));
-	CHECK_EQ(0, listener_set_backlog(&l, 7, &why));
+	CHECK_EQ(0, acceptor_update(&a, &spec, &why));
 	CHECK_EQ(0, listener_share(&l, true));
 	listener_fini(&l);
 	CHECK_EQ(0, waitpid(holder, NULL, WNOHANG));
@@ -264,10 +190,7 @@ main(int argc, char **argv)
 
 	(void)setpgid(0, 0);
 	check_start(argc, argv);
-	RUN(a_shared_listener_blocks);
-	RUN(accepting_from_a_formerly_shared_listener_never_blocks);
-	RUN(a_shared_listener_that_was_shut_down_is_broken);
-	RUN(a_tcp_socket_without_newcomers_keeps_its_queue);
+	RUN(a_listener_blocks_while_it_is_shared_and_not_afterwards);
 	RUN(a_held_lock_of_a_shared_socket_holds_up_nothing);
 	(void)rmdir(folder);
 	return check_finish();

@@ -7,6 +7,7 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -16,9 +17,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "sys/acceptor.h"
 #include "sys/address.h"
-#include "sys/sockets.h"
+#include "sys/listener.h"
 
 #include "../support/nodiag.h"
 #include "check.h"
@@ -28,50 +28,51 @@ static char path[64];
 static struct sockaddr_in loopback;
 static struct sockaddr_in6 loopback6;
 
-static struct listener_spec
-tcp_spec(void)
-{
-	return (struct listener_spec){
-		.name = "tcp",
-		.addr = (const void *)&loopback,
-		.addrlen = sizeof(loopback),
-		.inherited_fd = -1,
-		.backlog = 100,
-	};
-}
+enum where {
+	TCP,
+	UNIX,
+	WHERES
+};
 
 static struct listener_spec
-unix_spec(void)
+spec_of(enum where where)
 {
-	return (struct listener_spec){
-		.name = "unix",
-		.path = path,
+	struct listener_spec spec = {
+		.name = "test",
 		.inherited_fd = -1,
 		.backlog = 100,
 		.uid = (uid_t)-1,
 		.gid = (gid_t)-1,
 		.mode = 0640,
 	};
-}
 
-static struct listener_spec
-inherited_spec(int fd)
-{
-	return (struct listener_spec){ .name = "fd", .inherited_fd = fd };
+	if (where == TCP) {
+		spec.addr = (const void *)&loopback;
+		spec.addrlen = sizeof(loopback);
+	} else {
+		spec.path = path;
+	}
+	return spec;
 }
 
 /* Opens a listener, or ends the test program. */
 static struct listener
-opened(const struct listener_spec *spec)
+opened_as(const struct listener_spec *spec)
 {
 	const char *why = "";
 	struct listener l;
 
-	if (listener_open(&l, spec, &why) == -1) {
-		fprintf(stderr, "%s: %s: %m\n", spec->name, why);
-		exit(EXIT_FAILURE);
-	}
+	if (listener_open(&l, spec, &why) == -1)
+		err(1, "%s", why);
 	return l;
+}
+
+static struct listener
+opened(enum where where)
+{
+	struct listener_spec spec = spec_of(where);
+
+	return opened_as(&spec);
 }
 
 /* Returns 0 or an errno; *out is the connected socket, or -1. */
@@ -94,14 +95,13 @@ connect_to(
 	return error;
 }
 
+/* -1 and errno, or a connected socket. */
 static int
 client_of(const struct listener *l)
 {
-	struct sockaddr_storage addr;
-	socklen_t len = listener_address(l, &addr);
 	int fd;
 
-	errno = connect_to(&addr, len, 0, &fd);
+	errno = connect_to(&l->addr, l->addrlen, 0, &fd);
 	return fd;
 }
 
@@ -129,7 +129,7 @@ check_accepted(struct listener *l, int client)
 static void
 check_accepts(const struct listener_spec *spec)
 {
-	struct listener l = opened(spec);
+	struct listener l = opened_as(spec);
 	int client, conn;
 
 	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
@@ -148,7 +148,7 @@ check_accepts(const struct listener_spec *spec)
 static void
 a_tcp6_listener_accepts(void)
 {
-	struct listener_spec spec = tcp_spec();
+	struct listener_spec spec = spec_of(TCP);
 	const char *why;
 	struct listener l;
 
@@ -164,26 +164,24 @@ static void
 an_ipv6_listener_accepts_ipv4_unless_v6only(void)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
-	struct listener_spec spec = tcp_spec();
+	struct listener_spec spec = spec_of(TCP);
 	const char *why;
 	struct listener l;
 
 	spec.addr = (const void *)&any;
 	spec.addrlen = sizeof(any);
 	for (int v6only = 0; v6only <= 1; v6only++) {
-		struct sockaddr_storage addr;
+		struct sockaddr_storage to = { 0 };
 		struct sockaddr_in in = loopback;
-		int fd, error;
+		int fd;
 
 		spec.v6only = v6only;
 		if (listener_open(&l, &spec, &why) == -1)
 			SKIP("no IPv6 here");
-		listener_address(&l, &addr);
-		memcpy(&in.sin_port, (char *)&addr + 2, 2);
-		memset(&addr, 0, sizeof(addr));
-		memcpy(&addr, &in, sizeof(in));
-		error = connect_to(&addr, sizeof(in), 0, &fd);
-		CHECK_EQ(v6only ? ECONNREFUSED : 0, error);
+		memcpy(&in.sin_port, (char *)&l.addr + 2, 2);
+		memcpy(&to, &in, sizeof(in));
+		CHECK_EQ(v6only ? ECONNREFUSED : 0,
+		    connect_to(&to, sizeof(in), 0, &fd));
 		close(fd);
 		listener_fini(&l);
 	}
@@ -192,8 +190,7 @@ an_ipv6_listener_accepts_ipv4_unless_v6only(void)
 static void
 the_listener_is_nonblocking_and_the_connection_is_not(void)
 {
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
+	struct listener l = opened(TCP);
 	int client = client_of(&l);
 	int conn = listener_accept(&l, 0);
 
@@ -211,17 +208,15 @@ the_listener_is_nonblocking_and_the_connection_is_not(void)
 static void
 a_probe_finds_any_address_in_the_way_of_one(void)
 {
-	struct listener_spec spec = tcp_spec();
+	struct listener_spec spec = spec_of(TCP);
 	struct sockaddr_in any = loopback;
-	struct sockaddr_storage addr;
 	struct listener l;
 	const char *why;
 
 	any.sin_addr.s_addr = htonl(INADDR_ANY);
 	spec.addr = (const void *)&any;
-	l = opened(&spec);
-	listener_address(&l, &addr);
-	memcpy(&any, &addr, sizeof(any));
+	l = opened_as(&spec);
+	memcpy(&any, &l.addr, sizeof(any));
 	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	CHECK_EQ(-1, listener_probe(&spec, &why));
 	listener_fini(&l);
@@ -229,20 +224,12 @@ a_probe_finds_any_address_in_the_way_of_one(void)
 
 /* ------------------------------------------------------- Unix sockets */
 
-static int
-change(struct listener *l, const struct listener_spec *spec, const char **why)
-{
-	return listener_set_backlog(l, spec->backlog, why) == -1
-	    ? -1
-	    : listener_protect(
-		  path, &l->file, spec->uid, spec->gid, spec->mode, why);
-}
-
 static void
 owner_mode_and_backlog_change_in_place(void)
 {
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
+	struct listener_spec spec = spec_of(UNIX);
+	struct listener l = opened(UNIX);
+	struct acceptor a = { .listener = l };
 	int client = client_of(&l);
 	const char *why = "";
 	struct stat st;
@@ -251,7 +238,7 @@ owner_mode_and_backlog_change_in_place(void)
 	spec.backlog = 7;
 	if (geteuid() == 0)
 		spec.uid = 65534;
-	CHECK_EQ(0, change(&l, &spec, &why));
+	CHECK_EQ(0, acceptor_update(&a, &spec, &why));
 	NEED(stat(path, &st) == 0);
 	CHECK_EQ(S_IFSOCK | 0606, st.st_mode);
 	CHECK_EQ(geteuid() == 0 ? 65534 : geteuid(), st.st_uid);
@@ -275,8 +262,8 @@ exchange(void *arg)
 static void
 a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
 {
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
+	struct listener_spec spec = spec_of(UNIX);
+	struct listener l = opened(UNIX);
 	unsigned changed = 0;
 	pthread_t thread;
 	const char *why;
@@ -289,7 +276,8 @@ a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
 	atomic_store(&exchanging, true);
 	NEED(pthread_create(&thread, NULL, exchange, NULL) == 0);
 	for (int i = 0; i < 100000; i++) {
-		(void)change(&l, &spec, &why);
+		(void)listener_protect(
+		    path, &l.file, spec.uid, spec.gid, spec.mode, &why);
 		changed +=
 		    fstat(fd, &st) == 0 && st.st_mode != (S_IFREG | 0600);
 	}
@@ -305,8 +293,8 @@ a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
 static void
 a_stale_socket_is_replaced(void)
 {
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
+	struct listener_spec spec = spec_of(UNIX);
+	struct listener l = opened(UNIX);
 	const char *why;
 
 	/* Leaves a socket file behind, as a daemon that was killed does. */
@@ -324,7 +312,7 @@ a_stale_socket_is_replaced(void)
 static void
 a_file_that_is_no_socket_is_refused_and_kept(void)
 {
-	struct listener_spec spec = unix_spec();
+	struct listener_spec spec = spec_of(UNIX);
 	struct listener l;
 	const char *why;
 	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
@@ -340,7 +328,7 @@ a_file_that_is_no_socket_is_refused_and_kept(void)
 static void
 a_failure_leaves_no_file_behind(void)
 {
-	struct listener_spec spec = unix_spec();
+	struct listener_spec spec = spec_of(UNIX);
 	struct listener l;
 	const char *why;
 
@@ -355,7 +343,7 @@ a_failure_leaves_no_file_behind(void)
 static void
 a_folder_that_somebody_has_locked_can_be_listened_in(void)
 {
-	struct listener_spec spec = unix_spec();
+	struct listener_spec spec = spec_of(UNIX);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	NEED(flock(fd, LOCK_EX) == 0);
@@ -368,14 +356,13 @@ a_folder_that_somebody_has_locked_can_be_listened_in(void)
 static void
 an_inherited_listener_is_used_and_left_open(void)
 {
-	struct listener_spec spec = tcp_spec();
-	struct listener theirs = opened(&spec);
-	struct listener l;
+	struct listener_spec spec = { .name = "fd" };
+	struct listener theirs = opened(TCP), l;
 
 	fcntl(theirs.fd, F_SETFL, 0);
 	fcntl(theirs.fd, F_SETFD, 0);
-	spec = inherited_spec(theirs.fd);
-	l = opened(&spec);
+	spec.inherited_fd = theirs.fd;
+	l = opened_as(&spec);
 	CHECK_EQ(LISTENER_TCP, l.kind);
 	CHECK((fcntl(l.fd, F_GETFL) & O_NONBLOCK) != 0);
 	CHECK((fcntl(l.fd, F_GETFD) & FD_CLOEXEC) != 0);
@@ -408,8 +395,7 @@ limit_descriptors(int most)
 static void
 a_listener_without_descriptors_rests_and_loses_no_connection(void)
 {
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
+	struct listener l = opened(TCP);
 	tstamp now = TSPAN_SECONDS(1000);
 	int client = client_of(&l);
 	int conn;
@@ -431,12 +417,12 @@ a_listener_without_descriptors_rests_and_loses_no_connection(void)
 static void
 a_listener_that_was_shut_down_is_broken(void)
 {
-	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
+	for (enum where i = 0; i < WHERES; i++) {
+		struct listener l = opened(i);
 
-	for (int i = 0; i < 2; i++) {
-		struct listener l = opened(&specs[i]);
-
+		CHECK(!listener_is_broken(&l));
 		NEED(shutdown(l.fd, SHUT_RDWR) == 0);
+		CHECK(listener_is_broken(&l));
 		(void)listener_accept(&l, 0);
 		CHECK_EQ(LISTENER_BROKEN, listener_accept(&l, 0));
 		listener_fini(&l);
@@ -448,10 +434,8 @@ a_listener_that_was_shut_down_is_broken(void)
 static void
 the_depth_is_the_length_of_the_queue(void)
 {
-	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
-
-	for (int i = 0; i < 2; i++) {
-		struct listener l = opened(&specs[i]);
+	for (enum where i = 0; i < WHERES; i++) {
+		struct listener l = opened(i);
 		int client[3];
 
 		CHECK_EQ(0, listener_depth(&l));
@@ -488,10 +472,7 @@ pause_for(int milliseconds)
 static void
 a_handshake_under_way_is_counted_and_completes(void)
 {
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
-	struct sockaddr_storage addr;
-	socklen_t len = listener_address(&l, &addr);
+	struct listener l = opened(TCP);
 	int client =
 	    socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int conn = LISTENER_EMPTY;
@@ -503,7 +484,7 @@ a_handshake_under_way_is_counted_and_completes(void)
 		SKIP("too many sockets to look through without sock_diag");
 	}
 	deafen(client, true);
-	CHECK(connect(client, (void *)&addr, len) == -1);
+	CHECK(connect(client, (void *)&l.addr, l.addrlen) == -1);
 	for (int i = 0; i < 100 && listener_half_open(&l) != 1; i++)
 		pause_for(10);
 	CHECK_EQ(1, listener_half_open(&l));
@@ -537,8 +518,7 @@ a_listener_that_was_made_to_block_is_empty_when_interrupted(void)
 {
 	const struct sigaction action = { .sa_handler = nothing };
 	const struct itimerval soon = { .it_value.tv_usec = 20000 };
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
+	struct listener l = opened(TCP);
 
 	CHECK_EQ(0, sigaction(SIGALRM, &action, NULL));
 	CHECK_EQ(0, fcntl(l.fd, F_SETFL, 0));
@@ -555,8 +535,7 @@ a_listener_that_was_made_to_block_is_empty_when_interrupted(void)
 static void
 a_shut_unix_listener_refuses_newcomers_at_once(void)
 {
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
+	struct listener l = opened(UNIX);
 
 	CHECK_EQ(0, listener_shut(&l));
 	CHECK_ERRNO(ECONNREFUSED, client_of(&l));
@@ -566,15 +545,13 @@ a_shut_unix_listener_refuses_newcomers_at_once(void)
 static void
 a_shut_tcp_listener_refuses_newcomers_in_the_end(void)
 {
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
-	struct sockaddr_storage addr;
-	socklen_t len = listener_address(&l, &addr);
+	struct listener l = opened(TCP);
 	struct pollfd pfd = { .events = POLLOUT };
 	int error = 0;
 
 	CHECK_EQ(0, listener_shut(&l));
-	NEED(connect_to(&addr, len, SOCK_NONBLOCK, &pfd.fd) == EINPROGRESS);
+	NEED(connect_to(&l.addr, l.addrlen, SOCK_NONBLOCK, &pfd.fd) ==
+	    EINPROGRESS);
 	CHECK_EQ(0, poll(&pfd, 1, 100));
 	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
 	listener_fini(&l);
@@ -586,8 +563,7 @@ a_shut_tcp_listener_refuses_newcomers_in_the_end(void)
 }
 
 struct crowd {
-	struct sockaddr_storage addr;
-	socklen_t len;
+	const struct listener *at;
 	atomic_long served;
 	atomic_long lost;
 	atomic_long refused;
@@ -601,7 +577,7 @@ come(void *arg)
 	int fd;
 	char c;
 
-	while (connect_to(&crowd->addr, crowd->len, 0, &fd) == 0) {
+	while (connect_to(&crowd->at->addr, crowd->at->addrlen, 0, &fd) == 0) {
 		if (recv(fd, &c, 1, 0) == 1)
 			atomic_fetch_add(&crowd->served, 1);
 		else
@@ -628,13 +604,12 @@ enum {
 };
 
 static void
-shutting_loses_no_connection(const struct listener_spec *spec)
+shutting_one_loses_none(enum where where)
 {
-	struct listener l = opened(spec);
-	struct crowd crowd = { .served = 0 };
+	struct listener l = opened(where);
+	struct crowd crowd = { .at = &l };
 	pthread_t thread[CROWD];
 
-	crowd.len = listener_address(&l, &crowd.addr);
 	for (int i = 0; i < CROWD; i++)
 		NEED(pthread_create(&thread[i], NULL, come, &crowd) == 0);
 	while (atomic_load(&crowd.served) < 2000)
@@ -653,19 +628,10 @@ shutting_loses_no_connection(const struct listener_spec *spec)
 }
 
 static void
-shutting_a_tcp_listener_loses_no_connection(void)
+shutting_a_listener_loses_no_connection(void)
 {
-	struct listener_spec spec = tcp_spec();
-
-	shutting_loses_no_connection(&spec);
-}
-
-static void
-shutting_a_unix_listener_loses_no_connection(void)
-{
-	struct listener_spec spec = unix_spec();
-
-	shutting_loses_no_connection(&spec);
+	shutting_one_loses_none(TCP);
+	shutting_one_loses_none(UNIX);
 }
 
 int
@@ -698,13 +664,12 @@ main(int argc, char **argv)
 	RUN(a_handshake_under_way_is_counted_and_completes);
 	RUN(a_shut_unix_listener_refuses_newcomers_at_once);
 	RUN(a_shut_tcp_listener_refuses_newcomers_in_the_end);
-	RUN(shutting_a_tcp_listener_loses_no_connection);
-	RUN(shutting_a_unix_listener_loses_no_connection);
+	RUN(shutting_a_listener_loses_no_connection);
 	/* Once more, without the kernel's monitor of sockets. */
 	if (nodiag_begin()) {
 		RUN(the_depth_is_the_length_of_the_queue);
 		RUN(a_handshake_under_way_is_counted_and_completes);
-		RUN(shutting_a_tcp_listener_loses_no_connection);
+		RUN(shutting_a_listener_loses_no_connection);
 	}
 
 	rmdir(folder);
