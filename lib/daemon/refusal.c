@@ -34,14 +34,9 @@ static const char http_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
 bool
 refusal_answers(const struct conf_app *conf)
 {
-	switch (conf->refusal.on_full) {
-	case CONF_ON_FULL_CLOSE:
-		return false;
-	case CONF_ON_FULL_REPLY:
-		return true;
-	default:
-		return conf->refusal.protocol != CONF_PROTOCOL_RAW;
-	}
+	return conf->refusal.on_full == CONF_ON_FULL_REPLY ||
+	    (conf->refusal.on_full != CONF_ON_FULL_CLOSE &&
+		conf->refusal.protocol != CONF_PROTOCOL_RAW);
 }
 
 /*
@@ -69,8 +64,7 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 {
 	unsigned id;
 
-	out->bytes = NULL;
-	out->len = 0;
+	*out = (struct refusal_answer){ .bytes = NULL };
 	if (!refusal_answers(conf))
 		return;
 	if (conf->refusal.on_full == CONF_ON_FULL_REPLY) {
@@ -78,7 +72,6 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 		out->len = conf->refusal.reply_len;
 	} else if (conf->refusal.protocol == CONF_PROTOCOL_FASTCGI) {
 		id = fastcgi_request(fd);
-		memset(out->made, 0, sizeof(out->made));
 		out->made[0] = FCGI_VERSION_1;
 		out->made[1] = FCGI_END_REQUEST;
 		out->made[2] = (char)(id >> 8);
@@ -103,18 +96,6 @@ refusals_init(struct refusals *all, struct loop *loop, refusal_close *close)
 	TAILQ_INIT(&all->open);
 	all->table = calloc(REFUSAL_MAX, sizeof(*all->table));
 	return all->table == NULL ? -1 : 0;
-}
-
-void
-refusals_fini(struct refusals *all)
-{
-	free(all->table);
-}
-
-bool
-refusals_any(const struct refusals *all)
-{
-	return !TAILQ_EMPTY(&all->open);
 }
 
 /* --- the end ------------------------------------------------------------ */
@@ -160,10 +141,12 @@ refusal_end(struct refusal *r)
 }
 
 void
-refusals_close(struct refusals *all)
+refusals_fini(struct refusals *all)
 {
-	while (refusals_any(all))
+	while (!TAILQ_EMPTY(&all->open))
 		refusal_end(TAILQ_FIRST(&all->open));
+	free(all->table);
+	all->table = NULL;
 }
 
 static void

@@ -3,16 +3,15 @@
 
 /*
  * Connections that are refused, and what their clients are told: a 503,
- * FCGI_OVERLOADED, or the bytes of a file. A client that gets an answer must
- * be able to read it: a TCP connection that is closed over an unread request
- * is reset, which may destroy what was written before. So the answer is
- * written, the socket shut down for writing, and kept until the client has
- * gone or REFUSAL_TIME is over; then what has come is read, up to
- * REFUSAL_DRAIN bytes, and the socket is closed. Nothing is read before that:
- * a client that sends without end fills but a window.
+ * FCGI_OVERLOADED, or the bytes of a file. A TCP connection that is closed over
+ * an unread request is reset, which may destroy what was written before. So the
+ * answer is written, the socket shut down for writing, and kept until the
+ * client has gone or REFUSAL_TIME is over; then up to REFUSAL_DRAIN bytes are
+ * read, and the socket is closed. Nothing is read before that: a client that
+ * sends without end fills but a window.
  *
  * Unix sockets may hold descriptors of any kind, whose closing may take its
- * time: who closes these sockets, by refusals.close, drains them, too.
+ * time: refusals.close drains them, too.
  */
 
 #include <sys/queue.h>
@@ -34,10 +33,7 @@
 #define REFUSAL_FASTCGI 16
 
 struct refusal_answer {
-	/*
-	 * Of the configuration, constant, or made. NULL: there is no answer,
-	 * the connection is just closed.
-	 */
+	/* Of the configuration, constant, or made. NULL: just close it. */
 	const char *bytes;
 	size_t len;
 	char made[REFUSAL_FASTCGI];
@@ -69,7 +65,7 @@ struct refusals {
 	struct loop *loop;
 	refusal_close *close;
 	struct refusal_list unused; /* used before */
-	struct refusal_list open; /* in the loop */
+	struct refusal_list open; /* clients that may still read an answer */
 	size_t used; /* of table, at some time */
 	struct refusal *table; /* REFUSAL_MAX; pages never used are none */
 };
@@ -79,13 +75,7 @@ int refusals_init(
     struct refusals *all, struct loop *loop, refusal_close *close);
 
 /* Closes those that are open. */
-void refusals_close(struct refusals *all);
-
-/* When none is open. */
 void refusals_fini(struct refusals *all);
-
-/* Whether a client may still be reading its answer. */
-bool refusals_any(const struct refusals *all);
 
 /*
  * Refuses the client at fd, which is taken over, as this app of config does.

@@ -115,7 +115,7 @@ supervisor_is_over(const struct supervisor *s)
 	const struct template *t;
 
 	/* Clients that were refused may still be reading why. */
-	if (!s->stopping || refusals_any(&s->refusals))
+	if (!s->stopping || !TAILQ_EMPTY(&s->refusals.open))
 		return false;
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (!app_is_over(&s->pool.apps[app]))
@@ -472,7 +472,7 @@ void
 supervisor_fini(struct supervisor *s)
 {
 	s->control->close(s->control_arg);
-	refusals_close(&s->refusals);
+	refusals_fini(&s->refusals);
 	if (supervisor_stop_lanes(s)) {
 		template_fini(s);
 		keeper_fini(s);
@@ -481,7 +481,6 @@ supervisor_fini(struct supervisor *s)
 		free(s->groups);
 		free(s->workers);
 		free(s->accepted);
-		refusals_fini(&s->refusals);
 		conf_free(s->config);
 	}
 	watch_fini(&s->watch);
