@@ -30,6 +30,18 @@ spec_of(
 	return spec;
 }
 
+/* The load of one app; the latest four are there. */
+static struct load_spec
+load_of(double rate, const char *words, const char *profile, unsigned seconds)
+{
+	static struct load_app apps[4];
+	static unsigned next;
+	struct load_app *app = &apps[next++ % 4];
+
+	*app = (struct load_app){ .rate = rate, .service = service(words) };
+	return spec_of(app, 1, profile, TSPAN_SECONDS(seconds));
+}
+
 static bool
 near(double expected, double tolerance, double actual)
 {
@@ -64,8 +76,7 @@ order(const void *a, const void *b)
 static double
 draw(const char *words)
 {
-	struct load_app app = { .rate = 2000, .service = service(words) };
-	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(3600));
+	struct load_spec spec = load_of(2000, words, "steady", 3600);
 	struct load_source *l = load_open(&spec);
 	struct arrival a;
 	double sum = 0;
@@ -80,78 +91,52 @@ draw(const char *words)
 	return sum / DRAWS;
 }
 
-static double
-quantile(double share)
-{
-	return drawn[(unsigned)(share * DRAWS)];
-}
+/* Means and quantiles in milliseconds, each with its tolerance. */
+static const struct {
+	const char *words;
+	double mean, off;
+	struct {
+		double share, value, off;
+	} quantiles[3];
+} distributions[] = {
+	{ "20ms", 20, 1e-9,
+	    { { 0, 20, 1e-9 }, { 0.5, 20, 1e-9 }, { 0.99999, 20, 1e-9 } } },
+	{ "exponential:50ms", 50, 0.5,
+	    { { 0.5, 34.657, 0.5 }, { 0.99, 230.26, 5 },
+		{ 0.999, 345.39, 12 } } },
+	{ "lognormal:50ms,1", 50, 0.8,
+	    { { 0.5, 30.327, 0.4 }, { 0.9, 109.24, 2 },
+		{ 0.99, 310.56, 12 } } },
+	{ "lognormal:p50=20ms,p99=300ms", 39.380508, 1.5,
+	    { { 0.5, 20, 0.3 }, { 0.5, 20, 0.3 }, { 0.99, 300, 14 } } },
+	{ "uniform:1s,20s", 10500, 100,
+	    { { 0, 1000, 10 }, { 0.25, 5750, 100 }, { 0.9999, 20000, 10 } } },
+	/* A hundredth is rare, give or take a thousandth. */
+	{ "bimodal:5ms,500ms,1%", 9.95, 0.6,
+	    { { 0, 5, 1e-9 }, { 0.989, 5, 1e-9 }, { 0.991, 500, 1e-9 } } },
+};
 
 static void
-a_bare_duration_is_fixed(void)
+service_times_have_their_mean_and_quantiles(void)
 {
-	CHECK(within(20, 1e-9, draw("20ms")));
-	CHECK(within(20, 1e-9, drawn[0]));
-	CHECK(within(20, 1e-9, drawn[DRAWS - 1]));
-}
+	for (size_t i = 0; i < sizeof(distributions) / sizeof(distributions[0]);
+	     i++) {
+		const double mean = distributions[i].mean;
+		struct service s = service(distributions[i].words);
 
-static void
-exponential_times_have_their_mean_and_quantiles(void)
-{
-	CHECK(within(50, 0.5, draw("exponential:50ms")));
-	CHECK(within(50 * log(2), 0.5, quantile(0.5)));
-	CHECK(within(50 * log(100), 5, quantile(0.99)));
-	CHECK(within(50 * log(1000), 12, quantile(0.999)));
-}
-
-static void
-lognormal_times_have_their_mean_and_quantiles(void)
-{
-	double median = 50 * exp(-0.5);
-
-	CHECK(within(50, 0.8, draw("lognormal:50ms,1")));
-	CHECK(within(median, 0.4, quantile(0.5)));
-	CHECK(within(median * exp(1.28155), 2, quantile(0.9)));
-	CHECK(within(median * exp(2.32635), 12, quantile(0.99)));
-}
-
-static void
-lognormal_times_go_through_two_points(void)
-{
-	struct service s = service("lognormal:p50=20ms,p99=300ms");
-
-	CHECK(within((double)load_service_mean(&s) / 1e6, 1.5,
-	    draw("lognormal:p50=20ms,p99=300ms")));
-	CHECK(within(20, 0.3, quantile(0.5)));
-	CHECK(within(300, 14, quantile(0.99)));
-}
-
-static void
-bimodal_times_are_one_or_the_other(void)
-{
-	struct service s = service("bimodal:5ms,500ms,1");
-	unsigned rare = 0;
-
-	CHECK_EQ(9950000, load_service_mean(&s));
-	CHECK(within(5 * 0.99 + 500 * 0.01, 0.6, draw("bimodal:5ms,500ms,1%")));
-	for (unsigned i = 0; i < DRAWS; i++) {
-		bool is_rare = drawn[i] > 250;
-
-		rare += is_rare;
-		CHECK(within(is_rare ? 500 : 5, 1e-9, drawn[i]));
+		CHECK(within(
+		    mean, distributions[i].off, draw(distributions[i].words)));
+		CHECK(within(
+		    mean, mean * 1e-6, (double)load_service_mean(&s) / 1e6));
+		for (unsigned q = 0; q < 3; q++)
+			CHECK(within(distributions[i].quantiles[q].value,
+			    distributions[i].quantiles[q].off,
+			    drawn[(unsigned)(DRAWS *
+				distributions[i].quantiles[q].share)]));
 	}
-	CHECK(within(0.01 * DRAWS, 200, rare));
-}
-
-static void
-uniform_times_lie_between_their_bounds(void)
-{
-	struct service s = service("uniform:1s,20s");
-
-	CHECK_EQ(TSPAN_MSECONDS(10500), load_service_mean(&s));
-	CHECK(within(10500, 100, draw("uniform:1s,20s")));
-	CHECK(within(1000, 10, quantile(0)));
-	CHECK(within(5750, 100, quantile(0.25)));
-	CHECK(within(20000, 10, quantile(0.9999)));
+	/* Those of the last one are one or the other. */
+	for (unsigned i = 0; i < DRAWS; i++)
+		NEED(within(drawn[i] > 250 ? 500 : 5, 1e-9, drawn[i]));
 }
 
 /* --- arrivals ----------------------------------------------------------- */
@@ -180,8 +165,7 @@ count(const struct load_spec *spec, uint64_t *parts, size_t len)
 static void
 arrivals_have_their_rate(void)
 {
-	struct load_app app = { .rate = 100, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(6000));
+	struct load_spec spec = load_of(100, "1ms", "steady", 6000);
 	uint64_t parts[60];
 
 	/* The deviation of a Poisson process is the root. */
@@ -194,9 +178,7 @@ arrivals_have_their_rate(void)
 static void
 arrivals_are_a_poisson_process(void)
 {
-	struct load_app app = { .rate = 10, .service = service("1ms") };
-	struct load_spec spec =
-	    spec_of(&app, 1, "steady", TSPAN_SECONDS(10000));
+	struct load_spec spec = load_of(10, "1ms", "steady", 10000);
 	static uint64_t parts[10000];
 	double mean, variance = 0;
 
@@ -211,8 +193,7 @@ arrivals_are_a_poisson_process(void)
 static void
 gaps_are_exponential(void)
 {
-	struct load_app app = { .rate = 100, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(1000));
+	struct load_spec spec = load_of(100, "1ms", "steady", 1000);
 	struct load_source *l = load_open(&spec);
 	struct arrival a;
 	tstamp last = 0;
@@ -232,8 +213,7 @@ gaps_are_exponential(void)
 static void
 a_load_without_a_rate_is_empty(void)
 {
-	struct load_app app = { .rate = 0, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(10));
+	struct load_spec spec = load_of(0, "1ms", "steady", 10);
 	uint64_t parts[1];
 
 	CHECK_EQ(0, count(&spec, parts, 1));
@@ -260,8 +240,7 @@ every_profile_has_the_rate_as_its_mean(void)
 static void
 a_day_has_a_trough_and_two_peaks(void)
 {
-	struct load_app app = { .rate = 1000, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "day", TSPAN_SECONDS(2400));
+	struct load_spec spec = load_of(1000, "1ms", "day", 2400);
 	uint64_t parts[24 * 5];
 	/* A fifth of an hour, around the full hour. */
 	const double fifth = 1000 * 2400 / 120.0;
@@ -280,9 +259,7 @@ a_day_has_a_trough_and_two_peaks(void)
 static void
 a_day_shorter_than_the_run_comes_again(void)
 {
-	struct load_app app = { .rate = 1000, .service = service("1ms") };
-	struct load_spec spec =
-	    spec_of(&app, 1, "day:20m", TSPAN_SECONDS(3600));
+	struct load_spec spec = load_of(1000, "1ms", "day:20m", 3600);
 	uint64_t parts[72];
 
 	(void)count(&spec, parts, 72);
@@ -300,9 +277,7 @@ a_day_shorter_than_the_run_comes_again(void)
 static void
 a_day_may_be_shorter_than_the_time_between_arrivals(void)
 {
-	struct load_app app = { .rate = 1, .service = service("1ms") };
-	struct load_spec spec =
-	    spec_of(&app, 1, "day:500ms", TSPAN_SECONDS(10000));
+	struct load_spec spec = load_of(1, "1ms", "day:500ms", 10000);
 	uint64_t parts[1];
 
 	CHECK(within(10000, 400, (double)count(&spec, parts, 1)));
@@ -311,8 +286,7 @@ a_day_may_be_shorter_than_the_time_between_arrivals(void)
 static void
 a_ramp_goes_up_to_twice_the_rate_and_down(void)
 {
-	struct load_app app = { .rate = 1000, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "ramp", TSPAN_SECONDS(1000));
+	struct load_spec spec = load_of(1000, "1ms", "ramp", 1000);
 	uint64_t parts[10];
 
 	(void)count(&spec, parts, 10);
@@ -328,8 +302,7 @@ a_ramp_goes_up_to_twice_the_rate_and_down(void)
 static void
 each_period_has_one_burst(void)
 {
-	struct load_app app = { .rate = 1000, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "burst", TSPAN_SECONDS(1800));
+	struct load_spec spec = load_of(1000, "1ms", "burst", 1800);
 	static uint64_t parts[1800];
 
 	(void)count(&spec, parts, 1800);
@@ -351,8 +324,7 @@ each_period_has_one_burst(void)
 static void
 bursts_are_not_regular(void)
 {
-	struct load_app app = { .rate = 100, .service = service("1ms") };
-	struct load_spec spec = spec_of(&app, 1, "burst", TSPAN_SECONDS(600));
+	struct load_spec spec = load_of(100, "1ms", "burst", 600);
 	uint64_t parts[600];
 	unsigned places = 0, seen[60] = { 0 };
 
@@ -417,31 +389,19 @@ compare(const struct load_spec *a, const struct load_spec *b,
 	load_close(lb);
 }
 
-/* Two services can be compared under the same arrivals. */
+/* Services can be compared under the same arrivals, and profiles, too. */
 static void
-other_service_times_change_no_arrival(void)
+services_and_profiles_change_nothing_but_their_own(void)
 {
-	struct load_app a = { .rate = 100, .service = service("1ms") };
-	struct load_app b = { .rate = 100,
-		.service = service("lognormal:1s,1") };
-	struct load_spec spec_a = spec_of(&a, 1, "day", TSPAN_SECONDS(100));
-	struct load_spec spec_b = spec_of(&b, 1, "day", TSPAN_SECONDS(100));
+	struct load_spec fixed = load_of(100, "1ms", "day", 100);
+	struct load_spec lognormal = load_of(100, "lognormal:1s,1", "day", 100);
+	struct load_spec day = load_of(100, "exponential:1ms", "day", 100);
+	struct load_spec ramp = load_of(100, "exponential:1ms", "ramp", 100);
 	unsigned times, services;
 
-	compare(&spec_a, &spec_b, &times, &services);
+	compare(&fixed, &lognormal, &times, &services);
 	CHECK_EQ(1000, times);
-}
-
-static void
-another_profile_changes_no_service_time(void)
-{
-	struct load_app app = { .rate = 100,
-		.service = service("exponential:1ms") };
-	struct load_spec a = spec_of(&app, 1, "day", TSPAN_SECONDS(100));
-	struct load_spec b = spec_of(&app, 1, "ramp", TSPAN_SECONDS(100));
-	unsigned times, services;
-
-	compare(&a, &b, &times, &services);
+	compare(&day, &ramp, &times, &services);
 	CHECK_EQ(1000, services);
 }
 
@@ -449,12 +409,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_bare_duration_is_fixed);
-	RUN(exponential_times_have_their_mean_and_quantiles);
-	RUN(lognormal_times_have_their_mean_and_quantiles);
-	RUN(lognormal_times_go_through_two_points);
-	RUN(bimodal_times_are_one_or_the_other);
-	RUN(uniform_times_lie_between_their_bounds);
+	RUN(service_times_have_their_mean_and_quantiles);
 	RUN(arrivals_have_their_rate);
 	RUN(arrivals_are_a_poisson_process);
 	RUN(gaps_are_exponential);
@@ -467,7 +422,6 @@ main(int argc, char **argv)
 	RUN(each_period_has_one_burst);
 	RUN(bursts_are_not_regular);
 	RUN(apps_have_their_shares);
-	RUN(other_service_times_change_no_arrival);
-	RUN(another_profile_changes_no_service_time);
+	RUN(services_and_profiles_change_nothing_but_their_own);
 	return check_finish();
 }
