@@ -235,7 +235,7 @@ static const struct figure app_figures[] = {
 	{ S("idle_while_waiting", SPAN, idle_while_waiting),
 	    COUNTER("idle_while_waiting_seconds",
 		"Time in which a connection waited beside an idle process.") },
-	{ A("backlog_unknown", NAME, HAS_NO_BACKLOG, measured.no_backlog) },
+	{ A("backlog_unknown", NAME, 0, measured.no_backlog) },
 	{ A("backlog", UINT64, HAS_BACKLOG, measured.backlog),
 	    GAUGE("backlog_connections",
 		"Connections in the kernel, not accepted yet.") },

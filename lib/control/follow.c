@@ -28,29 +28,6 @@ follow_wants(const struct follow *f, const struct event *event)
 	    strncmp(event->app, f->app, EVENTS_APP_MAX) == 0;
 }
 
-/* NULL, or what is wrong with the arguments. */
-static const char *
-follow_parse(struct follow *f, char *const *args)
-{
-	for (; *args != NULL; args++) {
-		if (strcmp(*args, "-f") == 0) {
-			f->on = true;
-		} else if (strcmp(*args, "-n") == 0) {
-			if (*++args == NULL)
-				return "-n wants a number";
-			if (!number_parse(*args, strlen(*args), &f->last))
-				return "what follows -n is no number";
-		} else if (**args == '-') {
-			return "there are no other options";
-		} else if (f->app != NULL) {
-			return "one app at most";
-		} else {
-			f->app = *args;
-		}
-	}
-	return NULL;
-}
-
 struct follow *
 follow_new(const struct ring *events, char *const *args, bool json,
     const char **why_out)
@@ -59,7 +36,7 @@ follow_new(const struct ring *events, char *const *args, bool json,
 	struct ring_place place;
 	struct event event;
 
-	*why_out = strerror(ENOMEM);
+	*why_out = f == NULL ? strerror(ENOMEM) : NULL;
 	if (f == NULL)
 		return NULL;
 	f->events = events;
@@ -67,7 +44,23 @@ follow_new(const struct ring *events, char *const *args, bool json,
 	f->json = json;
 	f->end = events->next;
 	text_init(&f->piece, PIECE_MAX);
-	*why_out = follow_parse(f, args);
+	for (; *args != NULL && *why_out == NULL; args++) {
+		if (strcmp(*args, "-f") == 0)
+			f->on = true;
+		else if (strcmp(*args, "-n") == 0 && args[1] == NULL)
+			*why_out = "-n wants a number";
+		else if (strcmp(*args, "-n") == 0 &&
+		    !number_parse(args[1], strlen(args[1]), &f->last))
+			*why_out = "what follows -n is no number";
+		else if (strcmp(*args, "-n") == 0)
+			args++;
+		else if (**args == '-')
+			*why_out = "there are no other options";
+		else if (f->app != NULL)
+			*why_out = "one app at most";
+		else
+			f->app = *args;
+	}
 	if (*why_out != NULL) {
 		follow_free(f);
 		return NULL;

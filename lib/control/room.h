@@ -81,7 +81,6 @@ enum status_has {
 	HAS_IDLE = 1 << 21,
 	HAS_BUSY = 1 << 22,
 	HAS_PROCINFO = 1 << 23,
-	HAS_NO_BACKLOG = 1 << 24, /* its length cannot be known */
 };
 
 struct status_worker {
@@ -155,7 +154,7 @@ struct status_spans {
 /* Measured as the app is written: too slow for a snapshot of all apps. */
 struct status_measured {
 	uint64_t backlog;
-	const char *no_backlog; /* why it is not known */
+	const char *no_backlog; /* why it cannot be known; or NULL */
 	double kept; /* percent of connections within target_wait */
 	double rate; /* connections that processes were given in a second */
 	struct status_spans queue_wait;

@@ -204,12 +204,6 @@ take_app(struct status *st, struct status_app *a, const struct group *g)
 	}
 }
 
-static bool
-is_asked_for(const struct group *g, const char *app)
-{
-	return g != NULL && (app == NULL || strcmp(g->conf->name, app) == 0);
-}
-
 /* The apps; by[number] becomes the index of the app + 1. False: no memory. */
 static bool
 take_apps(struct status *st, const char *app, uint32_t *by)
@@ -217,19 +211,14 @@ take_apps(struct status *st, const char *app, uint32_t *by)
 	const struct supervisor *s = st->sup;
 
 	for (uint32_t n = 0; n < s->pool.napps; n++)
-		st->napps += is_asked_for(s->groups[n], app);
+		if (s->groups[n] != NULL &&
+		    (app == NULL || strcmp(s->groups[n]->conf->name, app) == 0))
+			by[n] = (uint32_t)++st->napps;
 	st->apps = calloc(st->napps + 1, sizeof(*st->apps));
-	if (st->apps == NULL)
-		return false;
-
-	st->napps = 0;
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		if (!is_asked_for(s->groups[n], app))
-			continue;
-		take_app(st, &st->apps[st->napps], s->groups[n]);
-		by[n] = (uint32_t)++st->napps;
-	}
-	return true;
+	for (uint32_t n = 0; n < s->pool.napps && st->apps != NULL; n++)
+		if (by[n] != 0)
+			take_app(st, &st->apps[by[n] - 1], s->groups[n]);
+	return st->apps != NULL;
 }
 
 static void
@@ -308,7 +297,7 @@ status_take(struct supervisor *s, const char *app, enum status_format format,
 	struct status *st = calloc(1, sizeof(*st));
 	uint32_t *by = calloc((size_t)s->pool.napps + 1, sizeof(*by));
 	bool workers = format == STATUS_JSON || format == STATUS_TEXT;
-	bool taken;
+	int error = ENOMEM;
 
 	if (st == NULL || by == NULL)
 		goto fail;
@@ -321,14 +310,12 @@ status_take(struct supervisor *s, const char *app, enum status_format format,
 	emit_init(&st->json, &st->piece);
 
 	take_daemon(st);
-	taken = take_apps(st, app, by) && (!workers || take_workers(st, by));
-	if (!taken || st->strings.failed)
+	if (!take_apps(st, app, by) || (workers && !take_workers(st, by)) ||
+	    st->strings.failed)
 		goto fail;
 	if (app != NULL && st->napps == 0) {
-		free(by);
-		status_free(st);
-		errno = ENOENT;
-		return NULL;
+		error = ENOENT;
+		goto fail;
 	}
 	free(by);
 	st->size = sizeof(*st) + st->napps * sizeof(*st->apps) +
@@ -338,7 +325,7 @@ status_take(struct supervisor *s, const char *app, enum status_format format,
 fail:
 	free(by);
 	status_free(st);
-	errno = ENOMEM;
+	errno = error;
 	return NULL;
 }
 
@@ -366,22 +353,6 @@ measure_window(const struct window *w, tstamp now, struct status_spans *out)
 	out->max = window_share(w, 1, now);
 }
 
-/* Connections in the kernel that the app has not accepted yet; -1: unknown. */
-static long
-measure_backlog(const struct group *g)
-{
-	const struct app_listener *l;
-	long depth, sum = 0;
-
-	TAILQ_FOREACH(l, &g->listeners, next) {
-		depth = listener_depth(&l->acceptor.listener);
-		if (depth == -1)
-			return -1;
-		sum += depth;
-	}
-	return sum;
-}
-
 void
 status_measure_app(const struct status *st, struct status_app *a)
 {
@@ -390,9 +361,10 @@ status_measure_app(const struct status *st, struct status_app *a)
 	const struct worker *w = worker_find(st->sup, a->template.pid);
 	const tstamp now = loop_now(&st->sup->loop);
 	struct status_measured *m = &a->measured;
+	const struct app_listener *l;
 	struct procinfo info;
+	long backlog, depth;
 	double kept = -1;
-	long backlog;
 
 	/* The pid means this process only as long as it is a template. */
 	if (w != NULL && w->template != NULL &&
@@ -404,12 +376,17 @@ status_measure_app(const struct status *st, struct status_app *a)
 	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
 		return;
 
-	backlog = a->has & HAS_CLIENTS ? measure_backlog(g) : -1;
+	/* Connections in the kernel that the app has not accepted yet. */
+	backlog = a->has & HAS_CLIENTS ? 0 : -1;
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		depth =
+		    backlog == -1 ? -1 : listener_depth(&l->acceptor.listener);
+		backlog = depth == -1 ? -1 : backlog + depth;
+	}
 	if (backlog != -1) {
 		a->has |= HAS_BACKLOG;
 		m->backlog = (uint64_t)backlog;
 	} else if (a->has & HAS_CLIENTS) {
-		a->has |= HAS_NO_BACKLOG;
 		m->no_backlog =
 		    "this kernel has no unix_diag module, and there are more "
 		    "sockets than are counted in /proc/net/unix";

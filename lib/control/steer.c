@@ -32,13 +32,24 @@ target_lookup(const struct supervisor *s, const char *name)
 	return g;
 }
 
-static const struct worker *
-target_worker(const struct supervisor *s, const char *id)
+/*
+ * The app that a word names, or a worker of it, *worker_out, else NULL. Apps
+ * come first: a name may be that of a worker, too.
+ */
+static struct group *
+target_find(const struct supervisor *s, const char *word,
+    const struct worker **worker_out)
 {
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
-		if (s->workers[n] != NULL && strcmp(s->workers[n]->id, id) == 0)
-			return s->workers[n];
-	return NULL;
+	struct group *g = target_lookup(s, word);
+
+	*worker_out = NULL;
+	for (uint32_t n = 0; n < s->pool.nprocesses && g == NULL; n++)
+		if (s->workers[n] != NULL &&
+		    strcmp(s->workers[n]->id, word) == 0) {
+			*worker_out = s->workers[n];
+			g = s->workers[n]->group;
+		}
+	return g;
 }
 
 /* Tells the client that there is no such thing, and which app may be meant. */
@@ -79,11 +90,9 @@ target_subject(const struct supervisor *s, char *const *words)
 	const struct group *subject = NULL;
 
 	for (; *words != NULL; words++) {
-		const struct group *g = target_lookup(s, *words);
-		const struct worker *w = target_worker(s, *words);
+		const struct worker *w;
+		const struct group *g = target_find(s, *words, &w);
 
-		if (g == NULL && w != NULL)
-			g = w->group;
 		if (g != NULL && subject != NULL && g != subject)
 			return NULL;
 		if (g != NULL)
@@ -148,13 +157,9 @@ target_choose(struct client *cl, char *const *words)
 		    s->pool.apps[n].phase == APP_RUNNING)
 			add_target(cl->targets, s->groups[n], NULL);
 	for (; *words != NULL; words++) {
-		/* Apps come first: a name may be that of a worker, too. */
-		const struct group *g = target_lookup(s, *words);
-		const struct worker *w =
-		    g == NULL ? target_worker(s, *words) : NULL;
+		const struct worker *w;
+		const struct group *g = target_find(s, *words, &w);
 
-		if (w != NULL)
-			g = w->group;
 		if (g == NULL)
 			tell_none(cl, "app or worker", *words);
 		else if (g->closing)
