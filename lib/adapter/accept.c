@@ -166,7 +166,7 @@ pass_signals(struct adapter *a, int signals)
 			serve_ended(a, status);
 			program_end_likewise(status);
 		}
-		/* That the program has ended the kernel tells us alone. */
+		/* The kernel tells us alone that the program has ended. */
 		if ((i.ssi_signo == SIGCHLD && i.ssi_code > 0) ||
 		    i.ssi_pid == (uint32_t)getpid())
 			continue;

@@ -27,7 +27,7 @@ typedef int64_t nanoseconds;
 /* --- view: the program's descriptors, threads and memory ---------------- */
 
 /*
- * What can be seen of the program from outside: as much as the kernel lets a
+ * The view of the program from outside shows as much as the kernel lets a
  * debugger see. A thread must have been seen to wait just before, or another
  * one could have its number.
  */

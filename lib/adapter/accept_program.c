@@ -170,7 +170,7 @@ program_start(struct program *p, const struct program_spec *spec)
 	} else if (r.stage == PROGRAM_RUNS) {
 		p->restricted = r.restricted;
 		p->pidfd = view_open(p->pid);
-		/* None comes if it runs. */
+		/* A program that runs sends no second report. */
 		(void)read_report(ends[0], &r, &none);
 	}
 	(void)close(ends[0]);

@@ -117,7 +117,7 @@ calls_add(struct calls *w, const struct call *c, int notify)
 {
 	struct waiter *list;
 
-	/* Some may have been interrupted, or their threads are dead. */
+	/* Listed calls may have been interrupted, or lost their threads. */
 	for (size_t i = w->len == w->room ? w->len : 0; i-- > 0;)
 		if (!call_waits(notify, &w->list[i].call))
 			remove_call(w, i);
@@ -565,7 +565,7 @@ accept_call(struct adapter *a, struct call *c)
 	serve(a);
 	if (w->len == 0 || w->list[w->len - 1].call.id != c->id)
 		return;
-	/* It waits, unless the program has made the socket non-blocking. */
+	/* The call waits unless the socket was made non-blocking. */
 	a->blocks = (fcntl(a->listener.fd, F_GETFL) & O_NONBLOCK) == 0;
 	if (!a->blocks || a->listener.bell != -1)
 		listener_silence(&a->listener);

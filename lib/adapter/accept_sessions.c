@@ -125,7 +125,7 @@ sessions_returned(struct adapter *a, const struct call *c)
 	}
 	if (!had)
 		return;
-	/* That shows the manner of the program. */
+	/* The open descriptor, or its end, shows the program's manner. */
 	if (open) {
 		a->manner = MANNER_HANDS_ON;
 	} else if (a->manner == MANNER_UNKNOWN) {

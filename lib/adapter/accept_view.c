@@ -1,6 +1,6 @@
 /*
- * What can be seen of the program from outside: descriptors, threads, signals,
- * and the memory in which accept() is to leave an address.
+ * The program as seen from outside: descriptors, threads, signals, and the
+ * memory in which accept() is to leave an address.
  */
 
 #include <sys/stat.h>

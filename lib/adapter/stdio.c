@@ -239,7 +239,7 @@ tell_peer(int conn)
 static void
 prepare_process(void)
 {
-	/* Those that programs may read, of which some are never set here. */
+	/* Variables of ucspi-tcp and -unix; some of them are never set here. */
 	static const char *const foreign[] = { "PROTO", "REMOTE_ADDR",
 		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
 		"TCPLOCALPORT", "TCPREMOTEHOST", "TCPREMOTEINFO", "TCPREMOTEIP",
@@ -248,7 +248,7 @@ prepare_process(void)
 		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
 	sigset_t none;
 
-	/* What apppool_open() removed and the program may read. */
+	/* The program may read what apppool_open() has removed. */
 	(void)setenv(WIRE_ENV_APP, apppool_app(), 1);
 	(void)setenv(WIRE_ENV_ID, apppool_id(), 1);
 	(void)set_variable(WIRE_ENV_SLOT, "%d", apppool_slot());

@@ -71,7 +71,7 @@ arena_grow(struct arena *a, void *list, size_t len, size_t size)
 {
 	void *larger;
 
-	/* It is full exactly when len is 0 or a power of two from 8 on. */
+	/* A list is full exactly when len is 0 or a power of two from 8 on. */
 	if (len != 0 && (len < 8 || (len & (len - 1)) != 0))
 		return list;
 	larger = arena_alloc(a, len == 0 ? 8 : len * 2, size);

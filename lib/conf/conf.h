@@ -182,7 +182,7 @@ struct conf_listeners {
 	mode_t mode;
 };
 
-/* What is started, and as whom. */
+/* The program of an app, and the user it runs as. */
 struct conf_program {
 	/*
 	 * command[0] is an absolute path, unless the app is broken; seen from

@@ -16,7 +16,7 @@
 #include "sys/listener.h"
 #include "sys/ownfile.h"
 
-/* Who refers to something: an app, or NULL for a global option. */
+/* The app (NULL: a global option) that refers to something outside the file. */
 struct outside {
 	struct build *b;
 	struct arena *a; /* of the findings */

@@ -282,7 +282,7 @@ conf_our_program(const char *name, char *path, size_t size)
 	static const char *const below[] = { "/build/libexec", "/libexec",
 		"/../libexec/apppoold" };
 	char exe[PATH_MAX];
-	/* It is told also if the program was replaced since. */
+	/* The link has the path even if the program was replaced since. */
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe));
 	char *slash = n > 0 ? memrchr(exe, '/', (size_t)n) : NULL;
 

@@ -343,7 +343,7 @@ struct build {
  */
 bool build_conf(struct build *b);
 
-/* Who sets an option of an app (app NULL: a global one). */
+/* The place that sets an option of an app (app NULL: a global one). */
 enum build_level {
 	LEVEL_PRESET, /* nobody */
 	LEVEL_DEFAULTS,
@@ -357,7 +357,7 @@ enum build_level build_level(
 struct where build_where(
     const struct build *b, const struct conf_app *app, const char *option);
 
-/* What is wrong, and how wrong: see findings_mistake(), findings_outside(). */
+/* The kinds of findings: see findings_mistake(), findings_outside(). */
 enum build_said {
 	SAID_MISTAKE,
 	SAID_OUTSIDE,

@@ -13,7 +13,7 @@
 
 #include "conf/room.h"
 
-/* What a load takes: by itself, and for each byte of a file. */
+/* Memory for a load: for itself, and for each byte of a file. */
 #define LOAD_MEMORY ((size_t)16 * 1024 * 1024)
 #define LOAD_MEMORY_BYTE 128
 

@@ -19,7 +19,7 @@
  */
 #define SENDING_MAX ((size_t)32 * 1024 * 1024)
 
-/* What stands at a path. */
+/* The kinds of paths. */
 enum kind {
 	KIND_PAGE,
 	KIND_HISTORY,
@@ -261,7 +261,7 @@ answers_refuse(struct answers *all, struct MHD_Connection *connection,
 	} else {
 		return false;
 	}
-	/* Nobody shall take a body that comes for the next request. */
+	/* The connection ends: a body that comes is not taken for a request. */
 	if (a.response != NULL)
 		(void)MHD_add_response_header(
 		    a.response, MHD_HTTP_HEADER_CONNECTION, "close");
@@ -324,7 +324,7 @@ find_path(struct MHD_Connection *connection, const char *url)
 	return NULL;
 }
 
-/* What the path has to show, of which q, which may be NULL, is answered. */
+/* The answer for a path; its question q, which may be NULL, is answered. */
 static struct answer
 answer_path(struct answers *all, const struct path *p, const struct question *q)
 {

@@ -247,7 +247,7 @@ history_add(struct history *h, const char *metrics, int64_t now)
 	struct history_app *a, *next;
 	struct sample m;
 
-	/* What lies between the steps stays unknown. */
+	/* Values between the steps stay unknown. */
 	if (step - first >= HISTORY_STEPS)
 		first = step - HISTORY_STEPS + 1;
 	for (int64_t i = first; i <= step; i++)

@@ -214,7 +214,7 @@ site_accept(struct site *s, int fd)
 	if (x->copy == -1 ||
 	    MHD_add_connection(
 		s->http, x->copy, (struct sockaddr *)&addr, len) != MHD_YES) {
-		/* It may have been told that the connection ends already. */
+		/* The library may have told of its end already. */
 		if (TAILQ_LAST(&s->sessions, session_list) == x)
 			session_end(s, x);
 		return;

@@ -47,7 +47,7 @@ void question_fini(struct question *q);
  */
 void question_ask(struct question *q, int64_t now);
 
-/* Its descriptor is readable, or its deadline may be over. */
+/* The question's descriptor is readable, or its deadline may be over. */
 void question_go_on(struct question *q, int64_t now);
 
 /* Whether an answer, or why there is none, has come since then. */
@@ -99,7 +99,7 @@ enum answers_question {
 	ANSWERS_QUESTIONS /* how many there are, or none of them */
 };
 
-/* What answers are made of. */
+/* The sources of all answers. */
 struct answers {
 	struct question questions[ANSWERS_QUESTIONS];
 	struct history history;

@@ -26,7 +26,7 @@
 #pragma GCC visibility pop
 
 static struct {
-	/* Its fd is -1 until apppool_open() has succeeded. */
+	/* The channel's fd is -1 until apppool_open() has succeeded. */
 	struct channel channel;
 	atomic_bool ready;
 	atomic_bool retired;

@@ -113,7 +113,7 @@ int apppool_fd(void);
 long long apppool_waited(int fd);
 
 /*
- * That session is over: closes fd and says so.  Returns 0.  EBADF as above,
+ * Ends the session of fd: closes fd and says so.  Returns 0.  EBADF as above,
  * nothing done; with any other error fd is closed all the same.
  */
 int apppool_done(int fd);
@@ -176,7 +176,8 @@ int apppool_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * the process, and with the connection.
  */
 
-/* Who waits. */
+/* The kinds of waiters. */
+
 enum {
 	APPPOOL_ME, /* to do the work himself: woken one by one */
 	APPPOOL_ANY /* for the work to be done by anyone: all are woken */
