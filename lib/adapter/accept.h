@@ -145,9 +145,6 @@ struct call {
 	uint32_t room; /* bytes there are for the address */
 };
 
-/* Whether the call still waits: its thread has not begun to die. */
-bool call_waits(int notify, const struct call *c);
-
 /* The calls that wait to be answered, in the order they came. */
 struct calls {
 	struct waiter {
@@ -284,31 +281,9 @@ struct adapter {
 
 /* --- daemon: messages to and from it ------------------------------------ */
 
-void daemon_say(const struct adapter *a, const char *message);
-
 /* Tells the daemon that we cannot go on, kills the program, and exits. */
 _Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* --- sessions: when they are over --------------------------------------- */
-
-/* Makes room for one more. Returns false if there is no memory. */
-bool sessions_reserve(struct sessions *s);
-
-/* Begins a session, for which there is room. */
-void sessions_begin(struct adapter *a, const struct session *s);
-
-/* The thread accepts again, by this call. */
-void sessions_returned(struct adapter *a, const struct call *c);
-
-/* Looks at the sessions that are due. */
-void sessions_look(struct adapter *a);
-
-/* When the next look is due; or NEVER. */
-nanoseconds sessions_next(const struct sessions *s);
-
-/* Ends all sessions, for the program has ended well. */
-void sessions_end_all(struct adapter *a);
 
 /* --- serve: connections for calls --------------------------------------- */
 
