@@ -29,7 +29,6 @@
  */
 
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include <err.h>
@@ -221,14 +220,6 @@ memory_all(struct counter_bench *c)
 
 /* --- hand-overs beside the counter -------------------------------------- */
 
-static size_t
-app_request(void *arg, int64_t number, char *buf, size_t size)
-{
-	(void)arg;
-	(void)number;
-	return strlcpy(buf, "-\n", size);
-}
-
 static void
 app_ended(void *arg, const struct client_result *r)
 {
@@ -238,17 +229,15 @@ app_ended(void *arg, const struct client_result *r)
 static void
 app_times(struct counter_bench *c, const char *title)
 {
-	struct samples times;
+	struct samples times = { 0 };
 	struct client_plan plan = { .count = 20000,
 		.concurrency = 4,
 		.timeout = TSPAN_SECONDS(20),
 		.limit = TSPAN_SECONDS(30),
-		.request = app_request,
 		.ended = app_ended,
 		.arg = &times };
 	struct clients_totals totals;
 
-	samples_init(&times);
 	if (endpoint_parse(c->servers[LOCKSERVER_APPPOOLD].app, &plan.to) == -1)
 		errx(EX_SOFTWARE, "no app");
 	if (clients_run(&plan, &totals) == -1)
@@ -317,17 +306,6 @@ start_all(struct counter_bench *c)
 	}
 }
 
-static void
-raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -339,7 +317,7 @@ main(int argc, char **argv)
 	};
 
 	options_parse(options, argc, argv, "counter [option ...]");
-	raise_descriptors();
+	(void)clients_raise_nofile();
 	bench_init(&c.bench);
 	bench_pin(&c.bench);
 	start_all(&c);

@@ -32,11 +32,10 @@
 
 #include "../support/options.h"
 #include "../support/pool_check.h"
+#include "../support/samples.h"
 
 /* Waiters of each app, when it is full. */
 #define WAITERS 5
-
-#define ROUNDS_MAX 99
 
 struct decide {
 	uint32_t apps;
@@ -49,7 +48,7 @@ struct decide {
 	uint32_t nhanded;
 	struct prng random;
 	tstamp now;
-	double rounds[ROUNDS_MAX]; /* nanoseconds for one connection */
+	struct samples rounds; /* nanoseconds for one connection */
 };
 
 static struct decide sizes[] = {
@@ -191,16 +190,8 @@ decide_round(struct decide *d, int64_t connections)
 	return (double)(decide_clock() - from) / (double)connections;
 }
 
-static int
-decide_order(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
 static void
-decide_print(int64_t rounds)
+decide_print(void)
 {
 	double least = 0, most = 0;
 
@@ -208,17 +199,16 @@ decide_print(int64_t rounds)
 	    "ns", "times");
 	for (size_t i = 0; i < SIZES; i++) {
 		struct decide *d = &sizes[i];
+		double median = samples_median(&d->rounds);
 
-		qsort(d->rounds, (size_t)rounds, sizeof(double), decide_order);
 		if (i == 0 || d->full != sizes[i - 1].full)
-			least = d->rounds[rounds / 2];
-		if (d->rounds[rounds / 2] / least > most)
-			most = d->rounds[rounds / 2] / least;
+			least = median;
+		if (median / least > most)
+			most = median / least;
 		printf("%5" PRIu32 " %5" PRIu32 " %9" PRIu32
 		       " %5s %8.0f %6.2f\n",
 		    d->apps, d->used, d->apps * d->processes,
-		    d->full ? "full" : "free", d->rounds[rounds / 2],
-		    d->rounds[rounds / 2] / least);
+		    d->full ? "full" : "free", median, median / least);
 	}
 	printf("at most %.2f times the smallest pool (aim: below 2)\n", most);
 }
@@ -230,7 +220,7 @@ main(int argc, char **argv)
 	const struct option_place options[] = {
 		{ "connections", .number = &connections, .min = 1000,
 		    .max = 100000000 },
-		{ "rounds", .number = &rounds, .min = 1, .max = ROUNDS_MAX },
+		{ "rounds", .number = &rounds, .min = 1, .max = 99 },
 		{ .name = NULL },
 	};
 
@@ -242,9 +232,9 @@ main(int argc, char **argv)
 	}
 	for (int64_t r = 0; r < rounds; r++)
 		for (size_t i = 0; i < SIZES; i++)
-			sizes[i].rounds[r] =
-			    decide_round(&sizes[i], connections);
-	decide_print(rounds);
+			samples_add(&sizes[i].rounds,
+			    decide_round(&sizes[i], connections));
+	decide_print();
 	for (size_t i = 0; i < SIZES; i++)
 		decide_fini(&sizes[i]);
 	return 0;

@@ -36,6 +36,7 @@
  * Exit status: 1 if a connection went unanswered.
  */
 
+#include <assert.h>
 #include <err.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +48,6 @@
 #include "../support/aims.h"
 #include "../support/bench.h"
 #include "../support/clients.h"
-#include "../support/figures.h"
 #include "../support/options.h"
 #include "../support/proc.h"
 #include "../support/samples.h"
@@ -63,6 +63,23 @@ static const char *const transports[] = { "unix", "tcp" };
 static const int64_t workers_of[] = { 1, 8, 64 };
 static const int64_t work_of[] = { 0, 200, 1000 };
 
+/* The figures of a line of the table: a sample of each for each round. */
+enum figure {
+	FIGURE_RATE, /* connections a second */
+	FIGURE_RATE_RATIO,
+	FIGURE_COST, /* of the dispatcher, microseconds a connection */
+	FIGURE_COST_RATIO,
+	FIGURE_TOTAL, /* with its workers */
+	FIGURE_TOTAL_RATIO,
+	FIGURE_BUSY, /* percent of its processor */
+	FIGURE_TIME, /* of each single connection, microseconds */
+	FIGURES
+};
+
+struct figures {
+	struct samples of[FIGURES];
+};
+
 struct handover {
 	struct bench bench;
 	int64_t rounds, msec;
@@ -74,6 +91,66 @@ struct handover {
 	bool present[SERVERS];
 	bool failed;
 };
+
+/* --- figures ------------------------------------------------------------ */
+
+static void
+figures_clear(struct figures *f)
+{
+	for (int i = 0; i < FIGURES; i++)
+		samples_clear(&f->of[i]);
+}
+
+static double
+figures_last(const struct figures *f, enum figure figure)
+{
+	const struct samples *s = &f->of[figure];
+
+	assert(s->count > 0);
+	return s->at[s->count - 1];
+}
+
+/* Ratios of the last round: rates to `shared`, costs to `pass`. */
+static void
+figures_compare(
+    struct figures *f, const struct figures *shared, const struct figures *pass)
+{
+	samples_add(&f->of[FIGURE_RATE_RATIO],
+	    figures_last(f, FIGURE_RATE) / figures_last(shared, FIGURE_RATE));
+	samples_add(&f->of[FIGURE_COST_RATIO],
+	    figures_last(f, FIGURE_COST) / figures_last(pass, FIGURE_COST));
+	/* The costs are inverted, so that the ratio is one of rates. */
+	samples_add(&f->of[FIGURE_TOTAL_RATIO],
+	    figures_last(shared, FIGURE_TOTAL) / figures_last(f, FIGURE_TOTAL));
+}
+
+static void
+figures_print_titles(void)
+{
+	printf(" %8s %7s %8s %6s %8s %7s %5s %8s %8s %8s\n", "conns/s",
+	    "/shared", "us/conn", "/pass", "total", "/shared", "busy", "p50",
+	    "p99", "p99.9");
+}
+
+static void
+figures_print(struct figures *f)
+{
+	printf(" %8.0f %7.3f %8.2f %6.2f %8.2f %7.3f %5.0f",
+	    samples_median(&f->of[FIGURE_RATE]),
+	    samples_median(&f->of[FIGURE_RATE_RATIO]),
+	    samples_median(&f->of[FIGURE_COST]),
+	    samples_median(&f->of[FIGURE_COST_RATIO]),
+	    samples_median(&f->of[FIGURE_TOTAL]),
+	    samples_median(&f->of[FIGURE_TOTAL_RATIO]),
+	    samples_median(&f->of[FIGURE_BUSY]));
+	printf(" %8.0f %8.0f %8.0f\n",
+	    samples_quantile(&f->of[FIGURE_TIME], 0.5),
+	    samples_quantile(&f->of[FIGURE_TIME], 0.99),
+	    samples_quantile(&f->of[FIGURE_TIME], 0.999));
+	(void)fflush(stdout);
+}
+
+/* --- load --------------------------------------------------------------- */
 
 /* State of one run of the clients. */
 struct load {
@@ -199,13 +276,13 @@ handover_note(struct handover *h, const char *transport, int64_t workers)
 
 	if (!h->present[SERVER_APPPOOLD])
 		return;
-	aims_at_most(samples_median(&f->of[FIGURE_COST_RATIO]),
-	    tcp ? 1.20 : 1.15,
+	aims_note(samples_median(&f->of[FIGURE_COST_RATIO]),
+	    "<=", tcp ? 1.20 : 1.15,
 	    "processor time of the daemon, to that of pass: %s, %" PRId64
 	    " workers",
 	    transport, workers);
 	if (tcp)
-		aims_at_least(samples_median(&f->of[FIGURE_RATE_RATIO]), 1,
+		aims_note(samples_median(&f->of[FIGURE_RATE_RATIO]), ">=", 1,
 		    "connections a second, to shared: tcp, %" PRId64 " workers",
 		    workers);
 }
@@ -319,15 +396,12 @@ main(int argc, char **argv)
 	    h.rounds, h.msec, h.bench.server_cpu, h.bench.load_cpu,
 	    h.rounds_per_usec);
 	for (i = 0; i < SERVERS; i++) {
-		figures_init(&h.figures[i]);
 		h.present[i] = server_exists((enum server_name)i);
 		if (!h.present[i])
 			printf("%s is not there\n",
 			    server_title((enum server_name)i));
 	}
 	handover_all(&h);
-	for (i = 0; i < SERVERS; i++)
-		figures_fini(&h.figures[i]);
 	bench_fini(&h.bench);
 	return h.failed;
 }

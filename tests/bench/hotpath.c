@@ -44,14 +44,6 @@ struct hotpath {
 	char trace[SERVER_PATH]; /* where strace writes */
 };
 
-static size_t
-hotpath_request(void *arg, int64_t number, char *buf, size_t size)
-{
-	(void)arg;
-	(void)number;
-	return strlcpy(buf, "-\n", size);
-}
-
 /* Starts strace; returns once it traces its target. */
 static pid_t
 strace_start(const struct hotpath *h, pid_t target)
@@ -125,7 +117,6 @@ hotpath_measure(const struct hotpath *h, const struct server *s, bool alone)
 		.rate = alone ? 200 : 0,
 		.timeout = TSPAN_SECONDS(20),
 		.limit = TSPAN_SECONDS(60),
-		.request = hotpath_request,
 	};
 	struct clients_totals totals;
 	pid_t strace = strace_start(h, s->pid);

@@ -188,7 +188,7 @@ static void
 load_once(struct parked *p, struct side *side, struct keepers *k, int rate,
     int64_t round)
 {
-	struct samples times;
+	struct samples times = { 0 };
 	const struct keepers_load load = {
 		.rate = (double)rates[rate],
 		.span = TSPAN_MSECONDS(p->msec),
@@ -201,7 +201,6 @@ load_once(struct parked *p, struct side *side, struct keepers *k, int rate,
 	tspan all = proc_cpu_all(side->server.pid);
 	double answered;
 
-	samples_init(&times);
 	keepers_run(k, &load, &totals);
 	answered = (double)totals.answered;
 	cpu = proc_cpu(side->server.pid) - cpu;
@@ -309,14 +308,9 @@ parked_print(struct parked *p)
 static void
 parked_fini(struct parked *p)
 {
-	for (int i = 0; i < NAMES; i++) {
+	for (int i = 0; i < NAMES; i++)
 		if (p->sides[i].present)
 			server_stop(&p->sides[i].server);
-		for (int rate = 0; rate < RATES; rate++)
-			for (int f = 0; f < FIGURES; f++)
-				samples_fini(&p->sides[i].of[rate][f]);
-		samples_fini(&p->sides[i].opening);
-	}
 	bench_fini(&p->bench);
 }
 

@@ -439,11 +439,9 @@ load(struct side *s)
 static void
 measure(struct side *s)
 {
-	struct samples wall, cpu;
+	struct samples wall = { 0 }, cpu = { 0 };
 	uint32_t from = atomic_load(&s->times->count), to;
 
-	samples_init(&wall);
-	samples_init(&cpu);
 	load(s);
 	to = atomic_load(&s->times->count);
 	for (uint32_t i = from; i < to; i++) {
@@ -485,12 +483,10 @@ ask_control(const struct side *s, const char *question)
 static void
 question(struct side *s, const char *line)
 {
-	struct samples took, longest;
+	struct samples took = { 0 }, longest = { 0 };
 	uint32_t wall = 0, cpu;
 	int64_t bytes = 0;
 
-	samples_init(&took);
-	samples_init(&longest);
 	for (int64_t i = 0; i < QUESTIONS; i++) {
 		uint32_t from = atomic_load(&s->times->count);
 		tstamp asked = client_now();
@@ -560,11 +556,6 @@ init_side(struct side *s, const char *title, int64_t processes, int64_t clients)
 	s->title = title;
 	s->processes = (int)processes;
 	s->clients = (int)clients;
-	for (int i = 0; i < FIGURES; i++) {
-		samples_init(&s->wall[i]);
-		samples_init(&s->cpu[i]);
-	}
-	samples_init(&s->turns);
 }
 
 int

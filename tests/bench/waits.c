@@ -147,7 +147,7 @@ waits_note(const struct waits *w, int busy, double ratio)
 
 	if (busy == 70 && brief)
 		return;
-	aims_at_most(ratio, brief ? 1.5 : 1.1,
+	aims_note(ratio, "<=", brief ? 1.5 : 1.1,
 	    "p99.9 of the waits, to shared: %g/%g ms, %" PRId64
 	    " workers, %d %% busy",
 	    (double)w->load.brief / 1e3, (double)w->load.lasting / 1e3,

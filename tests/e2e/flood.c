@@ -324,13 +324,11 @@ main(int argc, char **argv)
 	struct clients_totals totals;
 
 	f.plan.arg = &f;
-	samples_init(&f.times);
 	flood_options(&f, argc, argv);
 	f.began = client_now();
 	if (clients_run(&f.plan, &totals) == -1)
 		err(EX_OSERR, "clients");
 	f.counts[KEY_STARTED] = totals.started;
 	flood_print(&f, &totals);
-	samples_fini(&f.times);
 	return flood_judge(&f);
 }

@@ -13,7 +13,6 @@
  */
 
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <err.h>
@@ -24,6 +23,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "../support/clients.h"
 #include "../support/endpoint.h"
 #include "../support/locks.h"
 
@@ -42,17 +42,6 @@ struct asker {
 
 static char burst[BURST * COMMAND];
 
-static int
-dial(const struct endpoint *to)
-{
-	int fd = socket(to->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd == -1 ||
-	    connect(fd, (const struct sockaddr *)&to->addr, to->len) == -1)
-		err(EX_UNAVAILABLE, "connect");
-	return fd;
-}
-
 static int *
 dial_all(const char *address, int count)
 {
@@ -64,19 +53,9 @@ dial_all(const char *address, int count)
 	if (fds == NULL)
 		err(EX_OSERR, NULL);
 	for (int i = 0; i < count; i++)
-		fds[i] = dial(&to);
+		if ((fds[i] = endpoint_connect(&to)) == -1)
+			err(EX_UNAVAILABLE, "connect");
 	return fds;
-}
-
-static void
-raise_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return;
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void
@@ -138,7 +117,7 @@ main(int argc, char **argv)
 	if (argc != 4 || (l.count = atoi(argv[2])) < 1)
 		errx(EX_USAGE,
 		    "lock_client address connections stats|wake|hold");
-	raise_descriptors();
+	(void)clients_raise_nofile();
 	l.fds = dial_all(argv[1], l.count);
 	if (strcmp(argv[3], "hold") == 0)
 		locks_hold(&l);

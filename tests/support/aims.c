@@ -8,10 +8,11 @@
 
 #include "aims.h"
 
-static void
-note(double value, const char *bound, double aim, const char *what, va_list ap)
+void
+aims_note(double value, const char *bound, double aim, const char *what, ...)
 {
 	const char *path = getenv("BENCH_AIMS");
+	va_list ap;
 	FILE *f;
 
 	if (path == NULL)
@@ -20,27 +21,9 @@ note(double value, const char *bound, double aim, const char *what, va_list ap)
 	if (f == NULL)
 		err(EX_CANTCREAT, "%s", path);
 	(void)fprintf(f, "%.3g %s %.3g ", value, bound, aim);
+	va_start(ap, what);
 	(void)vfprintf(f, what, ap);
+	va_end(ap);
 	if (fputc('\n', f) == EOF || fclose(f) != 0)
 		err(EX_IOERR, "%s", path);
-}
-
-void
-aims_at_most(double value, double aim, const char *what, ...)
-{
-	va_list ap;
-
-	va_start(ap, what);
-	note(value, "<=", aim, what, ap);
-	va_end(ap);
-}
-
-void
-aims_at_least(double value, double aim, const char *what, ...)
-{
-	va_list ap;
-
-	va_start(ap, what);
-	note(value, ">=", aim, what, ap);
-	va_end(ap);
 }

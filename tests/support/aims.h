@@ -6,10 +6,8 @@
  * which tests/bench/run makes a table at the end; without it nowhere.
  */
 
-/* A value that should be at most, or at least, its aim; `what` is its name. */
-void aims_at_most(double value, double aim, const char *what, ...)
-    __attribute__((format(printf, 3, 4)));
-void aims_at_least(double value, double aim, const char *what, ...)
-    __attribute__((format(printf, 3, 4)));
+/* A value that should be "<=" or ">=" its aim; `what` is its name. */
+void aims_note(double value, const char *bound, double aim, const char *what,
+    ...) __attribute__((format(printf, 4, 5)));
 
 #endif

@@ -1,11 +1,13 @@
 /* The surroundings of a measurement. */
 
-#include <dirent.h>
+#include <sys/prctl.h>
+
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,10 +29,20 @@ bench_init(struct bench *b)
 	b->load_cpu = b->server_cpu = -1;
 }
 
+static int
+bench_remove_one(
+    const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
 void
 bench_fini(struct bench *b)
 {
-	bench_remove(b->folder);
+	(void)nftw(b->folder, bench_remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 void
@@ -107,39 +119,32 @@ bench_product(const char *name, char *out, size_t size)
 	bench_path(folder, name, out, size);
 }
 
-static void
-bench_empty(int folder)
+pid_t
+bench_spawn(const char *folder, const char *const *argv, int cpu)
 {
-	DIR *dir = fdopendir(folder);
-	const struct dirent *entry;
+	char log[BENCH_PATH * 4];
+	cpu_set_t set;
+	pid_t pid;
+	int fd;
 
-	if (dir == NULL)
-		return;
-	while ((entry = readdir(dir)) != NULL)
-		(void)unlinkat(dirfd(dir), entry->d_name, 0);
-	(void)closedir(dir);
-}
-
-void
-bench_remove(const char *folder)
-{
-	DIR *dir = opendir(folder);
-	const struct dirent *entry;
-	int sub;
-
-	if (dir == NULL)
-		return;
-	while ((entry = readdir(dir)) != NULL) {
-		if (strcmp(entry->d_name, ".") == 0 ||
-		    strcmp(entry->d_name, "..") == 0 ||
-		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
-			continue;
-		sub = openat(dirfd(dir), entry->d_name,
-		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (sub != -1)
-			bench_empty(sub);
-		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == -1)
+		err(EX_OSERR, "fork");
+	if (pid != 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	CPU_ZERO(&set);
+	if (cpu != -1) {
+		CPU_SET(cpu, &set);
+		if (sched_setaffinity(0, sizeof(set), &set) == -1)
+			err(EX_OSERR, "sched_setaffinity");
 	}
-	(void)closedir(dir);
-	(void)rmdir(folder);
+	(void)snprintf(log, sizeof(log), "%s/log", folder);
+	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1 ||
+	    dup2(fd, STDERR_FILENO) == -1)
+		err(EX_CANTCREAT, "%s", log);
+	(void)execv(argv[0], (char **)argv);
+	err(EX_UNAVAILABLE, "%s", argv[0]);
 }

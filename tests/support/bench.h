@@ -3,6 +3,8 @@
 
 /* Surroundings of a bench: a folder, two processors, addresses, programs. */
 
+#include <sys/types.h>
+
 #include <stddef.h>
 
 enum {
@@ -32,7 +34,10 @@ void bench_program(const char *name, char *out, size_t size);
 /* The absolute path of a program of the folder $BIN, or of this one. */
 void bench_product(const char *name, char *out, size_t size);
 
-/* Removes a folder and all in it, one level of folders deep. */
-void bench_remove(const char *folder);
+/*
+ * Starts a program, which ends with this one: on that processor, unless it is
+ * -1, and with its output in FOLDER/log.
+ */
+pid_t bench_spawn(const char *folder, const char *const *argv, int cpu);
 
 #endif

@@ -140,8 +140,9 @@ client_send(struct client *c)
 {
 	const struct client_plan *plan = c->plan;
 	char buf[CLIENT_REQUEST_MAX];
-	size_t len =
-	    plan->request(plan->arg, c->result.number, buf, sizeof(buf));
+	size_t len = plan->request == NULL
+	    ? strlcpy(buf, "-\n", sizeof(buf))
+	    : plan->request(plan->arg, c->result.number, buf, sizeof(buf));
 
 	/* EPIPE: the server closed unread, perhaps after an answer. */
 	if (send(c->fd, buf, len, MSG_NOSIGNAL) != -1 || errno == EPIPE) {

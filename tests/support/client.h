@@ -53,7 +53,7 @@ struct client_plan {
 	tspan limit; /* no new ones start after so long */
 	bool stop_on_refused; /* nor after the first that was refused */
 
-	/* Writes request `number` into `buf`; returns its length. */
+	/* Writes request `number` into `buf`; returns its length. NULL: "-". */
 	size_t (*request)(void *arg, int64_t number, char *buf, size_t size);
 	void (*ended)(void *arg, const struct client_result *result);
 	void *arg;

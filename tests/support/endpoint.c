@@ -64,6 +64,19 @@ endpoint_socket(const struct endpoint *at)
 }
 
 int
+endpoint_connect(const struct endpoint *at)
+{
+	int fd = socket(at->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd != -1 &&
+	    connect(fd, (const struct sockaddr *)&at->addr, at->len) == -1) {
+		(void)close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+int
 endpoint_listen(struct endpoint *at, int backlog)
 {
 	const int one = 1;

@@ -19,6 +19,9 @@ int endpoint_parse(const char *text, struct endpoint *out);
 /* A non-blocking socket of the right family, not connected; or -1, errno. */
 int endpoint_socket(const struct endpoint *at);
 
+/* A blocking connection; or -1, errno. */
+int endpoint_connect(const struct endpoint *at);
+
 /*
  * A listening socket, blocking; or -1, errno.  Port 0 has the kernel choose:
  * `at` then holds its choice.  A Unix path must be free.

@@ -49,10 +49,8 @@ keeper_connect(struct keepers *k, struct keeper *c, const struct endpoint *to)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = c };
 
-	c->fd = socket(to->addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	c->fd = endpoint_connect(to);
 	if (c->fd == -1)
-		err(EX_OSERR, "socket");
-	if (connect(c->fd, (const struct sockaddr *)&to->addr, to->len) == -1)
 		err(EX_OSERR, "connect");
 	if (epoll_ctl(k->epfd, EPOLL_CTL_ADD, c->fd, &event) == -1)
 		err(EX_OSERR, "epoll_ctl");

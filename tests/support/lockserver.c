@@ -1,15 +1,12 @@
 /* Starting and ending the servers of locks that are compared. */
 
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 
 #include <err.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,34 +82,6 @@ write_conf(struct lockserver *s, struct bench *b, const char *address,
 		err(EX_CANTCREAT, "%s", path);
 }
 
-/* In the child: never returns. */
-static void
-lockserver_exec(const char *const argv[], const struct bench *b)
-{
-	cpu_set_t set;
-	char log[PATHS];
-	int fd;
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	CPU_ZERO(&set);
-	if (b->server_cpu != -1) {
-		CPU_SET(b->server_cpu, &set);
-		if (sched_setaffinity(0, sizeof(set), &set) == -1)
-			err(EX_OSERR, "sched_setaffinity");
-	}
-	(void)snprintf(log, sizeof(log), "%s/log", b->folder);
-	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1 ||
-	    dup2(fd, STDERR_FILENO) == -1)
-		err(EX_CANTCREAT, "%s", log);
-	(void)setenv("LD_LIBRARY_PATH",
-	    "build/peers/usr/lib/x86_64-linux-gnu:"
-	    "build/peers/usr/lib/aarch64-linux-gnu",
-	    1);
-	(void)execv(argv[0], (char **)argv);
-	err(EX_UNAVAILABLE, "%s", argv[0]);
-}
-
 /* Notes the child if it is apppoold's counter. */
 static void
 lockserver_look(void *arg, pid_t child)
@@ -138,12 +107,8 @@ lockserver_await(struct lockserver *s)
 	int i, fd;
 
 	for (i = 0; i < START_TRIES; i++) {
-		fd =
-		    socket(s->at.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-		if (fd == -1)
-			err(EX_OSERR, "socket");
-		if (connect(fd, (struct sockaddr *)&s->at.addr, s->at.len) ==
-		    0) {
+		fd = endpoint_connect(&s->at);
+		if (fd != -1) {
 			(void)close(fd);
 			s->server = s->pid;
 			/* The counter may start after its listeners. */
@@ -154,7 +119,6 @@ lockserver_await(struct lockserver *s)
 			}
 			return;
 		}
-		(void)close(fd);
 		(void)nanosleep(&nap, NULL);
 	}
 	errx(EX_UNAVAILABLE, "%s does not start", titles[s->name]);
@@ -197,12 +161,12 @@ lockserver_start(
 	}
 	if (endpoint_parse(address, &s->at) == -1)
 		errx(EX_SOFTWARE, "%s", address);
-	(void)fflush(NULL);
-	s->pid = fork();
-	if (s->pid == -1)
-		err(EX_OSERR, "fork");
-	if (s->pid == 0)
-		lockserver_exec(argv, b);
+	(void)setenv("LD_LIBRARY_PATH",
+	    "build/peers/usr/lib/x86_64-linux-gnu:"
+	    "build/peers/usr/lib/aarch64-linux-gnu",
+	    1);
+	s->pid = bench_spawn(b->folder, argv, b->server_cpu);
+	(void)unsetenv("LD_LIBRARY_PATH");
 	lockserver_await(s);
 	return true;
 }
@@ -219,10 +183,9 @@ lockserver_connect(const struct lockserver *s)
 {
 	const struct timeval patience = { .tv_sec = PATIENCE };
 	const int on = 1;
-	int fd = socket(s->at.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = endpoint_connect(&s->at);
 
-	if (fd == -1 ||
-	    connect(fd, (const struct sockaddr *)&s->at.addr, s->at.len) == -1)
+	if (fd == -1)
 		err(EX_UNAVAILABLE, "%s: connect", titles[s->name]);
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)setsockopt(

@@ -7,16 +7,10 @@
 #include "samples.h"
 
 void
-samples_init(struct samples *s)
-{
-	*s = (struct samples){ 0 };
-}
-
-void
 samples_fini(struct samples *s)
 {
 	free(s->at);
-	samples_init(s);
+	*s = (struct samples){ 0 };
 }
 
 void

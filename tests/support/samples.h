@@ -1,7 +1,7 @@
 #ifndef SUPPORT_SAMPLES_H
 #define SUPPORT_SAMPLES_H
 
-/* Numbers, kept one by one, and their quantiles. */
+/* Numbers, kept one by one, and their quantiles; zeroes are none. */
 
 #include <stddef.h>
 
@@ -10,7 +10,6 @@ struct samples {
 	size_t count, room;
 };
 
-void samples_init(struct samples *s);
 void samples_fini(struct samples *s);
 void samples_clear(struct samples *s);
 

@@ -1,13 +1,10 @@
 /* Starting and ending the servers that are compared. */
 
-#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <assert.h>
 #include <err.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,26 +41,7 @@ struct server_kind {
 	bool (*ready)(const struct server *s);
 };
 
-static void server_baseline(
-    const struct server *s, const struct server_plan *plan, struct command *c);
-static void server_pool(
-    const struct server *s, const struct server_plan *plan, struct command *c);
-static void server_nginx(
-    const struct server *s, const struct server_plan *plan, struct command *c);
-static bool server_baseline_ready(const struct server *s);
-static bool server_connects(const struct server *s);
-static bool server_pool_ready(const struct server *s);
-
-static const struct server_kind kinds[SERVER_KINDS] = {
-	[SERVER_SHARED] = { "shared", true, "shared", server_baseline,
-	    server_baseline_ready },
-	[SERVER_PASS] = { "pass", true, "passed", server_baseline,
-	    server_baseline_ready },
-	[SERVER_APPPOOLD] = { "apppoold", false, "passed", server_pool,
-	    server_pool_ready },
-	[SERVER_NGINX] = { "nginx", false, NULL, server_nginx,
-	    server_connects },
-};
+static const struct server_kind kinds[SERVER_KINDS];
 
 const char *
 server_title(enum server_name name)
@@ -193,44 +171,6 @@ server_nginx(
 	c->argv[4] = c->worker;
 }
 
-/* In the child: never returns. */
-static void
-server_exec(const struct server *s, const struct command *c, int cpu)
-{
-	char log[PATHS];
-	cpu_set_t set;
-	int fd;
-
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	CPU_ZERO(&set);
-	if (cpu != -1) {
-		CPU_SET(cpu, &set);
-		if (sched_setaffinity(0, sizeof(set), &set) == -1)
-			err(EX_OSERR, "sched_setaffinity");
-	}
-	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
-	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
-	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1 ||
-	    dup2(fd, STDERR_FILENO) == -1)
-		err(EX_CANTCREAT, "%s", log);
-	(void)execv(c->argv[0], (char **)c->argv);
-	err(EX_UNAVAILABLE, "%s", c->argv[0]);
-}
-
-static pid_t
-server_fork(const struct server *s, const struct command *c, int cpu)
-{
-	pid_t pid;
-
-	(void)fflush(NULL);
-	pid = fork();
-	if (pid == -1)
-		err(EX_OSERR, "fork");
-	if (pid == 0)
-		server_exec(s, c, cpu);
-	return pid;
-}
-
 /* Prints the last lines of the server's log. */
 static void
 server_failed(const struct server *s, const char *what)
@@ -248,25 +188,19 @@ server_failed(const struct server *s, const char *what)
 }
 
 static bool
-server_baseline_ready(const struct server *s)
+server_connects(const struct server *s)
 {
-	return proc_children(s->pid) >= s->workers && server_connects(s);
+	int fd = endpoint_connect(&s->at);
+
+	if (fd != -1)
+		(void)close(fd);
+	return fd != -1;
 }
 
 static bool
-server_connects(const struct server *s)
+server_baseline_ready(const struct server *s)
 {
-	int rc, fd;
-
-	fd = endpoint_socket(&s->at);
-	if (fd == -1)
-		err(EX_OSERR, "socket");
-	rc = fcntl(fd, F_SETFL, 0);
-	if (rc != -1)
-		rc = connect(
-		    fd, (const struct sockaddr *)&s->at.addr, s->at.len);
-	(void)close(fd);
-	return rc == 0;
+	return proc_children(s->pid) >= s->workers && server_connects(s);
 }
 
 static void
@@ -282,16 +216,27 @@ static bool
 server_pool_ready(const struct server *s)
 {
 	struct command c = { .argv = { c.program, "-s", c.number, "wait" } };
-	struct server ctl = *s;
+	pid_t pid;
 	int status;
 
 	server_program(false, "apppoolctl", c.program);
 	(void)snprintf(c.number, sizeof(c.number), "%s/control", s->folder);
 	if (access(c.number, F_OK) == -1)
 		return false;
-	ctl.pid = server_fork(s, &c, -1);
-	return waitpid(ctl.pid, &status, 0) == ctl.pid && status == 0;
+	pid = bench_spawn(s->folder, c.argv, -1);
+	return waitpid(pid, &status, 0) == pid && status == 0;
 }
+
+static const struct server_kind kinds[SERVER_KINDS] = {
+	[SERVER_SHARED] = { "shared", true, "shared", server_baseline,
+	    server_baseline_ready },
+	[SERVER_PASS] = { "pass", true, "passed", server_baseline,
+	    server_baseline_ready },
+	[SERVER_APPPOOLD] = { "apppoold", false, "passed", server_pool,
+	    server_pool_ready },
+	[SERVER_NGINX] = { "nginx", false, NULL, server_nginx,
+	    server_connects },
+};
 
 void
 server_start(struct server *s, enum server_name name, const char *parent,
@@ -310,7 +255,7 @@ server_start(struct server *s, enum server_name name, const char *parent,
 		err(EX_CANTCREAT, "%s", s->folder);
 
 	kinds[name].command(s, plan, &c);
-	s->pid = server_fork(s, &c, plan->cpu);
+	s->pid = bench_spawn(s->folder, c.argv, plan->cpu);
 	while (!kinds[name].ready(s)) {
 		if (waitpid(s->pid, NULL, WNOHANG) == s->pid)
 			server_failed(s, "ended at once");
