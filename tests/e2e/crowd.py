@@ -1,9 +1,12 @@
 """Clients of a web server: crowd.py HOST:PORT|PATH COUNT [OPTION...] TARGET...
 
 Eight at a time ask for the targets in turn until COUNT answers have come, each
-of which must have the status 200 and be whole.  Prints the failures.
+of which must have the status 200 and be whole.  Prints the failures, then their
+number, those of answers and connections, and the last words of texts.
 
     --keep          a client goes on with its connection while it may
+    --text TEXT     each answer begins with that, and ends with a word
+    --words COUNT   they go on until there are so many different last words
     --midway SHELL  a command, run while the second half of them is asked for;
                     they go on until it has ended
 """
@@ -41,6 +44,7 @@ class Crowd:
         self.command = None
         self.targets = itertools.cycle(options.target)
         self.connections = 0
+        self.words = set()
 
     def next_target(self):
         """None: that was all."""
@@ -48,7 +52,8 @@ class Crowd:
             self.asked += 1
             if self.asked == self.options.count // 2 and self.options.midway:
                 self.command = subprocess.Popen(self.options.midway, shell=True)
-            if self.asked <= self.options.count or self.is_busy():
+            if self.asked <= self.options.count or self.is_busy() or (
+                    len(self.words) < self.options.words and not self.failures):
                 return next(self.targets)
 
     def is_busy(self):
@@ -61,9 +66,11 @@ class Crowd:
             headers["Connection"] = "close"
         client.request("GET", target, headers=headers)
         response = client.getresponse()
-        response.read()
-        if response.status != 200:
-            raise http.client.HTTPException(response.status)
+        text = response.read().decode()
+        if response.status != 200 or not text.startswith(self.options.text):
+            raise http.client.HTTPException(response.status, text)
+        if self.options.text:
+            self.words.add(text.split()[-1])
 
     def run(self):
         client = Client(self.options.address, timeout=30)
@@ -83,6 +90,8 @@ def main():
     parser.add_argument("count", type=int)
     parser.add_argument("--keep", action="store_true")
     parser.add_argument("--midway")
+    parser.add_argument("--text", default="")
+    parser.add_argument("--words", type=int, default=0)
     parser.add_argument("target", nargs="+")
     crowd = Crowd(parser.parse_args())
     clients = [threading.Thread(target=crowd.run) for _ in range(CLIENTS)]
@@ -95,7 +104,7 @@ def main():
     if crowd.command is not None and crowd.command.returncode != 0:
         crowd.failures.append("the command failed")
     print(f"{len(crowd.failures)} of {crowd.asked - CLIENTS} failed,",
-          f"over {crowd.connections} connections")
+          f"over {crowd.connections} connections", *sorted(crowd.words))
     sys.exit(crowd.failures != [])
 
 

@@ -59,22 +59,21 @@ testSinatraIsServed() {
 	assertEquals 0 "$RC"
 }
 
-# reload_at_half: replaces the processes when half of the answers have come.
-reload_at_half() {
-	await grep -q half "$DIR/visited"
-	sed -i 's/GENERATION=first/GENERATION=second/' "$DIR/pool.conf"
-	reload
+# visit COUNT [OPTION...]: by crowd.py.
+visit() {
+	visit_count=$1
+	shift
+	timeout $((6 * LIMIT)) "$PYTHON" tests/e2e/crowd.py "$DIR/sinatra.sock" \
+	    "$visit_count" --text 'hello you of ' "$@" /hello/you >"$DIR/visited"
+	assertEquals "$(cat "$DIR/visited")" 0 $?
 }
 
-# assert_reload_is_unnoticed COUNT [keep]: by so many requests or more, of which
+# assert_reload_is_unnoticed COUNT [--keep]: by so many requests or more, of which
 # none fails; each has a connection of its own, unless they are kept.
 assert_reload_is_unnoticed() {
-	start_process "$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" "$1" 2 \
-	    /hello/you 'hello you of ' ${2:+"$2"} >"$DIR/visited"
-	visitors=$STARTED
-	reload_at_half
-	finish "$visitors" $((6 * LIMIT))
-	visits=$(sed -n 's/^\([0-9]*\) first second$/\1/p' "$DIR/visited")
+	visit "$1" --words 2 ${2:+"$2"} --midway "sed -i s/=first/=second/ \
+	    '$DIR/pool.conf'; '$APPPOOLCTL' -s '$DIR/control.sock' reload"
+	visits=$(sed -n 's/^0 of \([0-9]*\) .* first second$/\1/p' "$DIR/visited")
 	assertTrue "$(cat "$DIR/visited")" "[ ${visits:-0} -ge $1 ]"
 	await status_is 0 apps sinatra sessions
 	assert_none_lost sinatra
@@ -98,7 +97,7 @@ testNoRequestFailsInAReloadWhileConnectionsAreParked() {
 	serves <<-EOF || return 0
 	keep_alive = true
 	EOF
-	assert_reload_is_unnoticed 1500 keep
+	assert_reload_is_unnoticed 1500 --keep
 }
 
 testNoRequestFailsInAReloadOfATemplate() {
@@ -115,9 +114,8 @@ testAWarmProcessBecomesTheTemplate() {
 	template = true
 	refork_after = 20
 	EOF
-	"$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" 100 1 /hello/you \
-	    'hello you of ' >"$DIR/visited"
-	assertEquals '100 first' "$(tail -n 1 "$DIR/visited")"
+	visit 100
+	assertContains "$(tail -n 1 "$DIR/visited")" 'connections first'
 	await said 'forked by worker'
 	await status_is null apps sinatra rollout
 	await status_is ready apps sinatra template state

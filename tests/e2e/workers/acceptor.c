@@ -147,8 +147,6 @@ accept_all(void *unused)
 				break;
 			}
 			begin(&s);
-			if (opt.requests > 0 && count >= opt.requests)
-				return NULL;
 		} while (opt.drain);
 	}
 	return NULL;

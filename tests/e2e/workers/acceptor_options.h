@@ -15,7 +15,6 @@ static struct {
 	long fork;
 	long alarm; /* milliseconds between signals; 0: none */
 	long user; /* to become; -1: none */
-	long requests; /* to be served; 0: no end */
 	long nofile; /* limit of descriptors; 0: as it is */
 	long files; /* to be open besides, which takes time to close */
 	long start_delay; /* milliseconds before accept() */
@@ -48,7 +47,6 @@ static const struct option_row {
 	{ "--fork", &opt.fork, NULL, NULL },
 	{ "--alarm", &opt.alarm, NULL, NULL },
 	{ "--user", &opt.user, NULL, NULL },
-	{ "--requests", &opt.requests, NULL, NULL },
 	{ "--nofile", &opt.nofile, NULL, NULL },
 	{ "--files", &opt.files, NULL, NULL },
 	{ "--start-delay", &opt.start_delay, NULL, NULL },

@@ -1,7 +1,6 @@
 /* The program of the manual of libfcgi: a page that counts. */
 
 #include <fcgi_stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 int
@@ -9,13 +8,8 @@ main(void)
 {
 	int count = 0;
 
-	while (FCGI_Accept() >= 0) {
-		const char *query = getenv("QUERY_STRING");
-
-		if (query != NULL && query[0] != '\0')
-			usleep((useconds_t)atoi(query) * 1000);
+	while (FCGI_Accept() >= 0)
 		printf("Content-Type: text/plain\r\n\r\n%d %d\n", (int)getpid(),
 		    ++count);
-	}
 	return 0;
 }

@@ -6,13 +6,11 @@ It accepts from the sockets that LISTEN_FDS tells of; with --zero from
 descriptor 0 alone, in the blocking manner. A request is a line, the answer is
 "PID LINE", and then the connection is closed. Some are obeyed first:
 
-    sleep SECONDS   and serves nobody meanwhile
-    burn            likewise, with a processor, until the client leaves
+    burn            uses a processor until the client leaves
     keep            the connection stays open
     child           so does it, in the hands of a child alone
     environment     says what it was given
     shutdown        shuts the first socket down
-    exit STATUS
 
 SIGTERM ends it at once; with --graceful when it has served what it holds,
 and it closes its sockets at once.
@@ -24,7 +22,6 @@ import selectors
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 LISTEN_FDS_START = 3
@@ -54,20 +51,15 @@ def give_to_child(connection):
 
 def obey(line, connection, listeners):
     """Returns the answer, and whether the connection stays open."""
-    word, _, rest = line.partition(" ")
-    if word == "sleep":
-        time.sleep(float(rest))
-    elif word == "burn":
+    if line == "burn":
         burn(connection)
-    elif word == "environment":
+    elif line == "environment":
         return environment(), False
-    elif word == "shutdown":
+    elif line == "shutdown":
         listeners[0].shutdown(socket.SHUT_RDWR)
-    elif word == "child":
+    elif line == "child":
         give_to_child(connection)
-    elif word == "exit":
-        sys.exit(int(rest))
-    return line, word == "keep"
+    return line, line == "keep"
 
 
 def serve_one(connection, listeners):

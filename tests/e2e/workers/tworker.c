@@ -273,13 +273,6 @@ do_kill(const char *argument)
 	kill(getpid(), atoi(argument));
 }
 
-static void
-do_retire(const char *argument)
-{
-	(void)argument;
-	apppool_retire();
-}
-
 /* Requests, one line each: WORD ARGUMENT. */
 static const struct {
 	const char *word;
@@ -293,7 +286,6 @@ static const struct {
 	{ "grow-later ", do_grow_later },
 	{ "exit ", do_exit },
 	{ "kill ", do_kill },
-	{ "retire", do_retire },
 };
 
 static void
@@ -330,16 +322,11 @@ answer(int fd, bool http, long count)
 static void
 serve(int fd)
 {
-	struct linger linger = { .l_onoff = 1, .l_linger = (int)opt.linger };
 	long count = atomic_fetch_add(&requests, 1) + 1;
 	char line[REQUEST_MAX] = "";
 	bool http;
 
-	if (opt.linger != -1)
-		(void)setsockopt(
-		    fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	if (!opt.no_read)
-		read_request(fd, line, sizeof(line));
+	read_request(fd, line, sizeof(line));
 	http = strstr(line, " HTTP/") != NULL;
 
 	if (opt.crash_every > 0 && count % opt.crash_every == 0)
@@ -353,8 +340,7 @@ serve(int fd)
 
 	if (opt.retire_after == count)
 		apppool_retire();
-	if (!opt.never_done)
-		apppool_done(fd);
+	apppool_done(fd);
 }
 
 static void *
@@ -404,6 +390,5 @@ main(int argc, char **argv)
 	serve_concurrently();
 	if (opt.ignore_stop)
 		sleep_for_ever();
-	sleep_for(opt.stop_delay);
-	return (int)opt.exit_code;
+	return 0;
 }

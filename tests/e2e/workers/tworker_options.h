@@ -39,20 +39,15 @@ static struct {
 
 	/* Effects in each request. */
 	long concurrency;
-	bool no_read;
 	useconds work;
 	useconds cpu;
 	long crash_every;
-	long linger;
 	long retire_after;
-	bool never_done;
 	const char *text;
 
 	/* Effects at the end. */
 	bool ignore_stop;
-	useconds stop_delay;
-	long exit_code;
-} opt = { .exit_at_once = -1, .linger = -1, .concurrency = 1, .text = "hello" };
+} opt = { .exit_at_once = -1, .concurrency = 1, .text = "hello" };
 
 enum kind {
 	KIND_FLAG,
@@ -94,20 +89,14 @@ static const struct option_row {
 	{ "--stop-self", KIND_FLAG, &opt.stop_self, "raise SIGSTOP" },
 
 	{ "--concurrency", KIND_NUMBER, &opt.concurrency, "threads" },
-	{ "--no-read", KIND_FLAG, &opt.no_read, "answer without a request" },
 	{ "--work", KIND_SPAN, &opt.work, "sleep in each request" },
 	{ "--cpu", KIND_SPAN, &opt.cpu, "use the processor in each request" },
 	{ "--crash-every", KIND_NUMBER, &opt.crash_every,
 	    "SIGKILL itself in each Nth request, unanswered" },
-	{ "--linger", KIND_NUMBER, &opt.linger,
-	    "set SO_LINGER to N seconds on each connection" },
 	{ "--retire-after", KIND_NUMBER, &opt.retire_after, "N requests" },
-	{ "--never-done", KIND_FLAG, &opt.never_done, "keep the sessions" },
 	{ "--text", KIND_TEXT, &opt.text, "end of the answer" },
 
 	{ "--ignore-stop", KIND_FLAG, &opt.ignore_stop, "sleep when asked" },
-	{ "--stop-delay", KIND_SPAN, &opt.stop_delay, "exit later" },
-	{ "--exit-code", KIND_NUMBER, &opt.exit_code, "exit with it" },
 };
 
 #define OPTION_ROWS (sizeof(option_rows) / sizeof(option_rows[0]))
