@@ -1,7 +1,10 @@
 #ifndef TESTS_HOSTILE_ABSENT_H
 #define TESTS_HOSTILE_ABSENT_H
 
-/* A page whose fault never ends, as long as this process lives. */
+/*
+ * A page whose fault never ends, as long as this process lives; where there is
+ * no userfaultfd(2), that ends with 77.
+ */
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -30,7 +33,7 @@ absent_page(void)
 	if (fd == -1 || page == MAP_FAILED ||
 	    ioctl(fd, UFFDIO_API, &api) == -1 ||
 	    ioctl(fd, UFFDIO_REGISTER, &reg) == -1)
-		err(1, "userfaultfd");
+		err(77, "userfaultfd");
 	return page;
 }
 

@@ -42,11 +42,6 @@ has_descriptors() {
 	[ "$(fds "$2")" -eq "$1" ]
 }
 
-# keepers_answer PATTERN: whether each keeper of app evil answers, true or false.
-keepers_answer() {
-	status apps evil keepers '*' answers | xargs | grep -qxE "$1"
-}
-
 testConnectionsInConnectionsThatLingerHoldUpNobody() {
 	{ app_b; refusing; } | conf
 	pool_start
@@ -94,13 +89,6 @@ testAPipeInAConnectionThatSomebodyHoldsCostsItsAppAlone() {
 	assertTrue 'it stops in time' "[ $(($(now_ms) - begun)) -lt $((2000 * SLOW)) ]"
 	thaw
 	await are_gone "$keepers"
-}
-
-# are_gone PIDS: whether none of them runs.
-are_gone() {
-	for gone in $1; do
-		is_gone "$gone" || return 1
-	done
 }
 
 # shellcheck source=tests/hostile/hostile_help.sh

@@ -217,7 +217,7 @@ testAFrozenFolderOfListenersHoldsUpNeitherOtherAppsNorTheStop() {
 	export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
 	pool_run
 	ask "unix:$DIR/b.sock" >/dev/null
-	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	quiet_once
 	freeze
 	watch_b 3
 	await has_said 2 'was shut down by somebody: binding it anew'
@@ -246,7 +246,7 @@ testALimitWhoseServerIsInAFrozenFolderHoldsUpNoOther() {
 	} | conf
 	pool_run
 	ask "unix:$DIR/b.sock" >/dev/null
-	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	quiet_once
 	freeze
 	start_process touch "$DIR/run/made"
 	watch_b 3
@@ -265,7 +265,7 @@ testAReloadThatOpensAListenerInAFrozenFolderHoldsUpNoOther() {
 	{ app_b; in_folder native "\"$TWORKER\"" native; } | conf
 	pool_run
 	ask "unix:$DIR/b.sock" >/dev/null
-	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	quiet_once
 	freeze
 	watch_b 3
 	{

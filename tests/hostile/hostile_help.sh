@@ -108,3 +108,47 @@ assert_b_is_served() {
 		echo "# $figures: $(grep -o 'p50=.*' "$DIR/$figures")"
 	done
 }
+
+# keepers_answer PATTERN: whether each keeper of app evil answers, true or false.
+keepers_answer() {
+	status apps evil keepers '*' answers | xargs | grep -qxE "$1"
+}
+
+# are_gone PIDS: whether none of them runs.
+are_gone() {
+	for gone in $1; do
+		is_gone "$gone" || return 1
+	done
+}
+
+# at ADDRESS: the app of stdin, at that address.
+at() {
+	sed "s,^listen = .*,listen = \"$1\","
+}
+
+# quiet_once: quiet_b, where a test asks for it again.
+quiet_once() {
+	[ -S "$DIR/calm/b.sock" ] || quiet_b
+}
+
+# stops_within MILLISECONDS: the daemon does.
+stops_within() {
+	stop_begun=$(now_ms)
+	pool_stop
+	assertEquals 0 "$RC"
+	stop_took=$(($(now_ms) - stop_begun))
+	assertTrue "the stop took $stop_took ms" "[ $stop_took -lt $(($1 * SLOW)) ]"
+}
+
+# end_holders: programs that hold a lock in a page, and say so in the log; no
+# process in state D ends otherwise.
+end_holders() {
+	sed -n 's/.*holding: \([0-9]*\)$/\1/p' "$DIR/log" | xargs kill -KILL
+}
+
+# end_pages: the same, of those that have written their numbers to $DIR/frozen.
+end_pages() {
+	for file in "$DIR"/frozen/[0-9]*; do
+		[ ! -s "$file" ] || kill -KILL "$(cat "$file")"
+	done
+}

@@ -17,13 +17,6 @@ freeze() {
 	: >"$DIR/frozen/go"
 }
 
-# Ends the pages: no process in state D ends otherwise.
-thaw() {
-	for file in "$DIR"/frozen/[0-9]*; do
-		kill -KILL "$(cat "$file")"
-	done
-}
-
 # has_printed TIMES: so many processes of app evil have said so in the log.
 has_printed() {
 	[ "$(grep -cE ' info evil/[a-z0-9]{8}: printed$' "$DIR/log")" -ge "$1" ]
@@ -34,11 +27,6 @@ app_late() {
 	app late --print 'just a line\n' <<-EOF
 	min_processes = 0
 	EOF
-}
-
-# keepers_answer WORD...: whether each keeper of app evil answers, true or false.
-keepers_answer() {
-	[ "$(status apps evil keepers '*' answers | xargs)" = "$*" ]
 }
 
 # Only the process that has frozen it is replaced, and another app's line comes
@@ -57,7 +45,7 @@ testAFrozenOutputHoldsUpNoOtherAppAndIsReplaced() {
 	took=$(($(now_ms) - begun))
 	assertTrue "a line took $took ms" "[ $took -lt $((2500 * SLOW)) ]"
 	await status_is 1 apps evil exits keeper
-	assertTrue 'another keeper answers' 'keepers_answer false true'
+	assertTrue 'another keeper answers' "keepers_answer 'false true'"
 	assertEquals true "$(status apps b keepers '*' answers)"
 	assertContains "$(ctl status evil)" \
 	    "keeper (pid $(status apps evil keepers 0 pid)) does not answer"
@@ -67,20 +55,10 @@ testAFrozenOutputHoldsUpNoOtherAppAndIsReplaced() {
 	assertEquals 2 "$(status apps b spawned)"
 	keepers=$(status apps evil keepers '*' pid)
 	workers=$(status apps evil workers '*' pid)
-	begun=$(now_ms)
-	pool_stop
-	assertEquals 0 "$RC"
-	assertTrue 'it stops in time' "[ $(($(now_ms) - begun)) -lt $((2000 * SLOW)) ]"
+	stops_within 2000
 	await are_gone "$workers"
-	thaw
+	end_pages
 	await are_gone "$keepers"
-}
-
-# are_gone PIDS: whether none of them runs.
-are_gone() {
-	for gone in $1; do
-		is_gone "$gone" || return 1
-	done
 }
 
 testAKeeperEndsWithTheDaemon() {
@@ -98,7 +76,7 @@ testAFrozenKeeperEndsWhenItCan() {
 	freeze
 	await said 'does not answer'
 	keeper=$(status apps evil keepers 0 pid)
-	thaw
+	end_pages
 	await is_gone "$keeper"
 	await status_is 1 apps evil exits keeper
 	await keepers_answer true
@@ -123,7 +101,7 @@ testAnAppThatStallsEachKeeperHasFailedAndNoOther() {
 	pool_start
 	freeze
 	await status_is failed apps evil state
-	assertTrue 'none is for it' 'keepers_answer false false false'
+	assertTrue 'none is for it' "keepers_answer 'false false false'"
 	assertContains "$(status apps evil last_failure)" \
 	    'it has stalled the keeper again and again'
 	ask "unix:$DIR/late.sock" >/dev/null
@@ -131,7 +109,7 @@ testAnAppThatStallsEachKeeperHasFailedAndNoOther() {
 	keepers=$(status apps evil keepers '*' pid)
 	pool_stop
 	assertEquals 0 "$RC"
-	thaw
+	end_pages
 	await are_gone "$keepers"
 }
 

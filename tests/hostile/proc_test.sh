@@ -20,7 +20,7 @@ testAFrozenFolderInProcHoldsUpNeitherStatusNorAnotherApp() {
 	assert_b_is_served
 	pool_stop
 	assertEquals 0 "$RC"
-	sed -n 's/.*holding: \([0-9]*\)$/\1/p' "$DIR/log" | xargs kill -KILL
+	end_holders
 }
 
 . tests/hostile/hostile_help.sh

@@ -13,30 +13,11 @@ freezing() {
 	    hostile evil freeze-channel "$DIR/frozen" "$freezing_times" "$TWORKER"
 }
 
-# Ends the pages: no process in state D ends otherwise.
-thaw() {
-	for file in "$DIR"/frozen/[0-9]*; do
-		[ ! -s "$file" ] || kill -KILL "$(cat "$file")"
-	done
-}
-
 # visit COUNT: so many clients of app evil.
 visit() {
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/evil.sock" \
 	    --timeout "$LIMIT" --count "$1" --together >"$DIR/visitors" 2>&1
 	VISITORS=$STARTED
-}
-
-# keepers_answer WORD...: whether each keeper of app evil answers, true or false.
-keepers_answer() {
-	[ "$(status apps evil keepers '*' answers | xargs)" = "$*" ]
-}
-
-# are_gone PIDS: whether none of them runs.
-are_gone() {
-	for gone in $1; do
-		is_gone "$gone" || return 1
-	done
 }
 
 # retake_web: a connection that a process of app web has not received when it
@@ -74,9 +55,9 @@ testTakingBackInOneAppWaitsForNoOther() {
 	quiet_b
 	watch_b 3
 	visit 4
-	await keepers_answer false true
+	await keepers_answer 'false true'
 	retake_web
-	await said_times 2 'what it left unread could not be taken back'
+	await has_said 2 'what it left unread could not be taken back'
 	assert_b_is_served
 	await status_is 2 apps evil idle
 	assertContains "$(ask "unix:$DIR/evil.sock")" hello
@@ -84,17 +65,9 @@ testTakingBackInOneAppWaitsForNoOther() {
 	await status_is 4 apps evil lost
 	assert_accounts evil
 	keepers=$(status apps evil keepers '*' pid)
-	begun=$(now_ms)
-	pool_stop
-	assertEquals 0 "$RC"
-	assertTrue 'it stops in time' "[ $(($(now_ms) - begun)) -lt $((2000 * SLOW)) ]"
-	thaw
+	stops_within 2000
+	end_pages
 	await are_gone "$keepers"
-}
-
-# said_times COUNT TEXT
-said_times() {
-	[ "$(grep -c "$2" "$DIR/log")" -ge "$1" ]
 }
 
 # shellcheck source=tests/hostile/hostile_help.sh

@@ -9,20 +9,14 @@
  *		where there is no such memory
  */
 
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
-#include <err.h>
-#include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/userfaultfd.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
+
+#include "absent.h"
 
 #define FIRST 3 /* LISTEN_FDS_START */
 #define SECONDS 60 /* until nothing of it is left, whatever happens */
@@ -61,20 +55,10 @@ serve(void)
 static void
 hold(void)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct sock_fprog program = { .len = 1 };
-	int fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	sigset_t all;
 
-	area.range.start = (uintptr_t)page;
-	area.range.len = 4096;
-	if (fault == -1 || ioctl(fault, UFFDIO_API, &api) == -1 ||
-	    ioctl(fault, UFFDIO_REGISTER, &area) == -1)
-		errx(77, "no userfaultfd");
-	program.filter = page;
+	program.filter = (void *)absent_page();
 	/* A signal would end the call. */
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, NULL);

@@ -9,14 +9,14 @@ clinging() {
 	shift
 	printf '%s\n' 'user = root' 'max_processes = 1' 'restart_delay = 1h' \
 	    'restart_delay_max = 1h' 'kill_timeout = 500ms' "$@" |
-	    hostile evil clinger | sed "s,^listen = .*,listen = \"$clinging_at\","
+	    hostile evil clinger | at "$clinging_at"
 }
 
 # assert_held CLIENT...: app b is served while the connection of the client is
 # held, taken back and given up.
 assert_held() {
 	pool_start
-	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	quiet_once
 	watch_b
 	start_process "$@" >"$DIR/asked" 2>&1
 	await status_is 1 apps evil retaken
@@ -25,7 +25,7 @@ assert_held() {
 	assert_accounts evil
 	pool_stop
 	assertEquals 0 "$RC"
-	sed -n 's/.*holding: \([0-9]*\)$/\1/p' "$DIR/log" | xargs kill -KILL
+	end_holders
 	: >"$DIR/log"
 }
 

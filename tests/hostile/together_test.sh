@@ -21,11 +21,6 @@ file_setup() {
 	export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
 }
 
-# at ADDRESS: the app of stdin, at that address.
-at() {
-	sed "s,^listen = .*,listen = \"$1\","
-}
-
 # as_root: a line for an app whose program uses userfaultfd(2).
 as_root() {
 	! is_root || echo 'user = root'
