@@ -50,24 +50,6 @@ struct counter_listener {
 
 TAILQ_HEAD(counter_listeners, counter_listener);
 
-/* A process, and its start in the lane. */
-struct counter_process {
-	struct poolcounter *all;
-	struct loop_io io; /* our end of its socket */
-	struct counter_figures *page;
-	tstamp began;
-	bool starting; /* in the lane */
-	bool dead;
-	struct lane_job job;
-	char *path; /* owned */
-	char *argv[2];
-	char *envp[2];
-	char journal[64]; /* JOURNAL_STREAM=..., see sd-daemon(3) */
-	int fds[2]; /* its socket and the memory of the page */
-	struct child_spec spec;
-	struct child_result result;
-};
-
 struct poolcounter {
 	struct supervisor *sup;
 	struct counter_listeners listeners;
@@ -77,7 +59,19 @@ struct poolcounter {
 	unsigned max_clients;
 	unsigned own; /* clients that limits of apps may be, at a time */
 	bool limits_told;
-	struct counter_process *process; /* NULL: none */
+	/* The process, and its start in the lane; io.fd -1: there is none. */
+	struct loop_io io; /* our end of its socket */
+	tstamp began;
+	bool starting; /* in the lane */
+	bool dead; /* meanwhile */
+	struct lane_job job;
+	struct conf *config; /* a reference while it starts */
+	char *envp[2];
+	char journal[64]; /* JOURNAL_STREAM=..., see sd-daemon(3) */
+	int fds[2]; /* its end while it starts, and the memory of the page */
+	const struct counter_figures *page; /* each process clears it */
+	struct child_spec spec;
+	struct child_result result;
 	struct timer rest; /* set: the counter is to be told the rest */
 	struct timer again; /* the next start */
 	tspan pause; /* before it, if the process dies soon */
@@ -93,6 +87,17 @@ counter_listener_free(struct poolcounter *all, struct counter_listener *l)
 	acceptor_discard(&all->sup->closer, &l->listener);
 	conf_listen_fini(&l->where);
 	free(l);
+}
+
+static void
+counter_listeners_free(struct poolcounter *all, struct counter_listeners *list)
+{
+	struct counter_listener *l;
+
+	while ((l = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, l, next);
+		counter_listener_free(all, l);
+	}
 }
 
 /* Names the address; a process of this machine cannot connect to "any". */
@@ -176,7 +181,7 @@ counter_listener_open(struct poolcounter *all, const struct conf_listen *where,
 static bool
 poolcounter_say(struct poolcounter *all, int fd, const char *what)
 {
-	if (fdpass_send(all->process->io.fd, what, strlen(what), fd) != -1)
+	if (fdpass_send(all->io.fd, what, strlen(what), fd) != -1)
 		return true;
 	timer_set(&all->sup->loop.timers, &all->rest,
 	    loop_now(&all->sup->loop) + TELL_AGAIN);
@@ -192,7 +197,7 @@ poolcounter_tell(struct timer *t, tstamp now)
 	char what[COUNTER_TOLD_MAX];
 
 	(void)now;
-	if (all->process == NULL)
+	if (all->io.fd == -1)
 		return;
 	(void)snprintf(
 	    what, sizeof(what), "LIMIT %u %u", all->max_clients, all->own);
@@ -226,11 +231,11 @@ poolcounter_join(struct supervisor *s)
 	ssize_t n;
 
 	errno = ECONNREFUSED;
-	if (all->process == NULL ||
+	if (all->io.fd == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		ends) == -1)
 		return -1;
-	n = fdpass_send(all->process->io.fd, "JOIN", 4, ends[1]);
+	n = fdpass_send(all->io.fd, "JOIN", 4, ends[1]);
 	(void)close(ends[1]);
 	if (n != -1)
 		return ends[0];
@@ -240,92 +245,61 @@ poolcounter_join(struct supervisor *s)
 
 /* --- the process ---------------------------------------------------------- */
 
+/* In the lane. */
 static void
-counter_process_free(struct counter_process *p)
+counter_start_work(struct lane_job *job)
 {
-	(void)loop_set(&p->all->sup->loop, &p->io, 0);
-	(void)close(p->io.fd);
-	if (p->fds[0] != -1)
-		(void)close(p->fds[0]);
-	if (p->page != NULL)
-		(void)munmap(p->page, sizeof(*p->page));
-	free(p->path);
-	free(p);
+	struct poolcounter *all = LOOP_OWNER(job, struct poolcounter, job);
+
+	(void)child_spawn(&all->spec, &all->result);
+}
+
+static void
+counter_process_close(struct poolcounter *all)
+{
+	(void)loop_set(&all->sup->loop, &all->io, 0);
+	(void)close(all->io.fd);
+	all->io.fd = -1;
+	all->result.pid = 0;
 }
 
 /* The process is dead, or did not start: another is started, soon. */
 static void
-counter_process_lose(struct counter_process *p, tstamp now)
+counter_process_lose(struct poolcounter *all, tstamp now)
 {
-	struct poolcounter *all = p->all;
-	struct counter_listener *l;
-
-	if (now - p->began >= LIFE_MIN)
+	if (now - all->began >= LIFE_MIN)
 		all->pause = 0;
 	timer_set(&all->sup->loop.timers, &all->again, now + all->pause);
 	all->pause = all->pause == 0 ? PAUSE_MIN : 2 * all->pause;
 	if (all->pause > PAUSE_MAX)
 		all->pause = PAUSE_MAX;
-	all->process = NULL;
-	counter_process_free(p);
-	while ((l = TAILQ_FIRST(&all->leaving)) != NULL) {
-		TAILQ_REMOVE(&all->leaving, l, next);
-		counter_listener_free(all, l);
-	}
-}
-
-/* In the lane. */
-static void
-counter_process_work(struct lane_job *job)
-{
-	struct counter_process *p =
-	    LOOP_OWNER(job, struct counter_process, job);
-	struct counter_figures *page = MAP_FAILED;
-	int memory =
-	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-
-	/* What it could cut off, we would die of reading. */
-	if (memory != -1 && ftruncate(memory, sizeof(*page)) == 0 &&
-	    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
-		page =
-		    mmap(NULL, sizeof(*page), PROT_READ, MAP_SHARED, memory, 0);
-	if (page == MAP_FAILED) {
-		p->result.stage = CHILD_EXEC;
-		p->result.error = errno;
-	} else {
-		p->fds[1] = memory;
-		p->page = page;
-		(void)child_spawn(&p->spec, &p->result);
-	}
-	if (memory != -1)
-		(void)close(memory);
+	counter_process_close(all);
+	counter_listeners_free(all, &all->leaving);
 }
 
 static void
-counter_process_done(struct lane_job *job, tstamp now)
+counter_start_done(struct lane_job *job, tstamp now)
 {
-	struct counter_process *p =
-	    LOOP_OWNER(job, struct counter_process, job);
-	struct poolcounter *all = p->all;
-	bool failed = p->result.error != 0;
+	struct poolcounter *all = LOOP_OWNER(job, struct poolcounter, job);
+	bool failed = all->result.error != 0;
 	char why[256];
 
-	p->starting = false;
-	(void)close(p->fds[0]);
-	p->fds[0] = -1;
+	all->starting = false;
+	(void)close(all->fds[0]);
 	if (failed && !all->ails)
 		log_warnx("counter: %s",
-		    child_explain(&p->spec, &p->result, why, sizeof(why)));
+		    child_explain(&all->spec, &all->result, why, sizeof(why)));
+	conf_free(all->config);
 	all->ails = failed;
-	if (failed || p->dead)
-		counter_process_lose(p, now);
+	if (failed || all->dead)
+		counter_process_lose(all, now);
 }
 
 /* The counter has lines for the log, each with its level as "<4>". */
 static void
 counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
-	struct counter_process *p = LOOP_OWNER(io, struct counter_process, io);
+	struct poolcounter *all = LOOP_OWNER(io, struct poolcounter, io);
 	static const enum log_level levels[8] = { [4] = LOG_LEVEL_WARN,
 		[5] = LOG_LEVEL_INFO,
 		[6] = LOG_LEVEL_INFO,
@@ -340,7 +314,7 @@ counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 		return;
 	if (n <= 0) {
 		/* What it was is told when it has been reaped. */
-		(void)loop_set(&p->all->sup->loop, io, 0);
+		(void)loop_set(&all->sup->loop, io, 0);
 		return;
 	}
 	said[n] = '\0';
@@ -360,55 +334,49 @@ counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 
 /* Begins the start of a process; false: try again later. */
 static bool
-counter_process_begin(struct poolcounter *all, tstamp now)
+counter_start(struct poolcounter *all, tstamp now)
 {
 	static char title[] = "apppoold: counter";
+	static char *argv[] = { title, NULL };
 	const struct conf *conf = all->sup->config;
-	struct counter_process *p = calloc(1, sizeof(*p));
 	struct stat st;
 	int ends[2];
 
-	if (p == NULL)
+	if (fdpass_pair(ends) == -1)
 		return false;
-	p->path = strdup(conf->counter_program);
-	if (p->path == NULL || fdpass_pair(ends) == -1) {
-		free(p->path);
-		free(p);
+	all->io =
+	    (struct loop_io){ .fd = ends[0], .ready = counter_process_ready };
+	if (loop_set(&all->sup->loop, &all->io, EPOLLIN) == -1) {
+		(void)close(ends[1]);
+		counter_process_close(all);
 		return false;
 	}
-	p->all = all;
-	p->io =
-	    (struct loop_io){ .fd = ends[0], .ready = counter_process_ready };
-	p->fds[0] = ends[1];
-	p->began = now;
+	all->fds[0] = ends[1];
+	all->began = now;
 	if (fstat(ends[1], &st) == 0)
-		(void)snprintf(p->journal, sizeof(p->journal),
+		(void)snprintf(all->journal, sizeof(all->journal),
 		    "JOURNAL_STREAM=%ju:%ju", (uintmax_t)st.st_dev,
 		    (uintmax_t)st.st_ino);
-	p->argv[0] = title;
-	p->envp[0] = p->journal;
+	all->envp[0] = all->journal;
 	/* No user's processes are to look into those that have its clients. */
-	p->spec = (struct child_spec){ .path = p->path,
+	all->spec = (struct child_spec){ .path = conf->counter_program,
 		.opened = true,
-		.argv = p->argv,
-		.envp = p->envp,
+		.argv = argv,
+		.envp = all->envp,
 		.stdio = { -1, ends[1], ends[1] },
-		.fds = p->fds,
+		.fds = all->fds,
 		.nfds = 2,
 		.directory = "/",
 		.set_identity = conf->keeper_changes,
 		.uid = conf->keeper_uid,
 		.gid = conf->keeper_gid,
 		.no_new_privs = true };
-	if (loop_set(&all->sup->loop, &p->io, EPOLLIN) == -1) {
-		counter_process_free(p);
-		return false;
-	}
-	p->starting = true;
-	p->job.work = counter_process_work;
-	p->job.done = counter_process_done;
-	lane_submit(&all->sup->spawner, &p->job);
-	all->process = p;
+	all->config = conf_ref(all->sup->config);
+	all->starting = true;
+	all->dead = false;
+	all->job.work = counter_start_work;
+	all->job.done = counter_start_done;
+	lane_submit(&all->sup->spawner, &all->job);
 	return true;
 }
 
@@ -440,7 +408,7 @@ poolcounter_start(struct timer *t, tstamp now)
 			counter_listener_begin(l);
 	}
 	all->limits_told = false;
-	if (!counter_process_begin(all, now))
+	if (!counter_start(all, now))
 		timer_set(&all->sup->loop.timers, t, now + PAUSE_MAX);
 	poolcounter_tell(&all->rest, now);
 }
@@ -449,22 +417,22 @@ bool
 poolcounter_exited(
     struct supervisor *s, const struct reap_death *death, tstamp now)
 {
-	struct counter_process *p = s->counter->process;
+	struct poolcounter *all = s->counter;
 	char how[128];
 
-	if (p == NULL || p->result.pid != death->pid)
+	if (all->io.fd == -1 || all->result.pid != death->pid)
 		return false;
-	p->dead = true;
+	all->dead = true;
 	/* The lane still has it. */
-	if (p->starting)
+	if (all->starting)
 		return true;
 	/* Its last words. */
-	counter_process_ready(&p->io, EPOLLIN, now);
-	if (!s->counter->ended && !TAILQ_EMPTY(&s->counter->listeners))
+	counter_process_ready(&all->io, EPOLLIN, now);
+	if (!all->ended && !TAILQ_EMPTY(&all->listeners))
 		log_warnx("counter (pid %ld) %s: another is started, all "
 			  "locks are lost",
 		    (long)death->pid, reap_explain(death, how, sizeof(how)));
-	counter_process_lose(p, now);
+	counter_process_lose(all, now);
 	return true;
 }
 
@@ -474,11 +442,24 @@ int
 poolcounter_init(struct supervisor *s)
 {
 	struct poolcounter *all = calloc(1, sizeof(*all));
+	void *page = MAP_FAILED;
 
 	s->counter = all;
 	if (all == NULL)
 		return -1;
+	/* What the counter could cut off, we would die of reading. */
+	all->fds[1] =
+	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (all->fds[1] != -1 &&
+	    ftruncate(all->fds[1], sizeof(*all->page)) == 0 &&
+	    fcntl(all->fds[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+		page = mmap(NULL, sizeof(*all->page), PROT_READ, MAP_SHARED,
+		    all->fds[1], 0);
+	if (page == MAP_FAILED)
+		return -1;
+	all->page = page;
 	all->sup = s;
+	all->io.fd = -1;
 	TAILQ_INIT(&all->listeners);
 	TAILQ_INIT(&all->fresh);
 	TAILQ_INIT(&all->leaving);
@@ -513,12 +494,7 @@ poolcounter_prepare(
 void
 poolcounter_abort(struct supervisor *s)
 {
-	struct counter_listener *l;
-
-	while ((l = TAILQ_FIRST(&s->counter->fresh)) != NULL) {
-		TAILQ_REMOVE(&s->counter->fresh, l, next);
-		counter_listener_free(s->counter, l);
-	}
+	counter_listeners_free(s->counter, &s->counter->fresh);
 }
 
 void
@@ -543,7 +519,7 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 	/* Others are no longer in the file, and the counter closes them. */
 	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
 		TAILQ_REMOVE(&all->listeners, l, next);
-		if (l->told && all->process != NULL)
+		if (l->told && all->io.fd != -1)
 			TAILQ_INSERT_TAIL(&all->leaving, l, next);
 		else
 			counter_listener_free(all, l);
@@ -556,7 +532,7 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 		if (conf->apps[i].limit.local)
 			all->own += 2 * limiter_descriptors(&conf->apps[i]);
 	all->limits_told = false;
-	if (all->process == NULL && all->again.at == TSTAMP_NEVER)
+	if (all->io.fd == -1 && all->again.at == TSTAMP_NEVER)
 		poolcounter_start(&all->again, now);
 	else
 		poolcounter_tell(&all->rest, now);
@@ -566,27 +542,21 @@ void
 poolcounter_stop(struct supervisor *s, tspan limit)
 {
 	struct poolcounter *all = s->counter;
-	struct counter_listener *l;
 	tstamp until = loop_now(&s->loop);
 
 	all->ended = true;
-	for (int i = 0; i < 2 && all->process != NULL; i++) {
-		struct counter_process *p = all->process;
-
+	for (int i = 0; i < 2 && all->io.fd != -1; i++) {
 		/* While it starts, the end of its socket is its end, too. */
-		(void)shutdown(p->io.fd, SHUT_WR);
-		if (p->result.pid != 0)
-			(void)kill(p->result.pid, i == 0 ? SIGTERM : SIGKILL);
+		(void)shutdown(all->io.fd, SHUT_WR);
+		if (all->result.pid != 0)
+			(void)kill(all->result.pid, i == 0 ? SIGTERM : SIGKILL);
 		until += limit / 2;
-		while (all->process != NULL && loop_now(&s->loop) < until)
+		while (all->io.fd != -1 && loop_now(&s->loop) < until)
 			(void)loop_turn(&s->loop, until);
 	}
 	poolcounter_abort(s);
-	TAILQ_CONCAT(&all->listeners, &all->leaving, next);
-	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
-		TAILQ_REMOVE(&all->listeners, l, next);
-		counter_listener_free(all, l);
-	}
+	counter_listeners_free(all, &all->leaving);
+	counter_listeners_free(all, &all->listeners);
 }
 
 void
@@ -594,8 +564,10 @@ poolcounter_fini(struct supervisor *s)
 {
 	struct poolcounter *all = s->counter;
 
-	if (all->process != NULL)
-		counter_process_free(all->process);
+	if (all->io.fd != -1)
+		counter_process_close(all);
+	(void)munmap((void *)all->page, sizeof(*all->page));
+	(void)close(all->fds[1]);
 	timer_set(&s->loop.timers, &all->rest, TSTAMP_NEVER);
 	timer_set(&s->loop.timers, &all->again, TSTAMP_NEVER);
 	free(all);
@@ -624,13 +596,11 @@ bool
 poolcounter_figures(const struct supervisor *s, struct counter_figures *out)
 {
 	const struct poolcounter *all = s->counter;
-	const struct counter_process *p = all->process;
 
-	if (p == NULL && TAILQ_EMPTY(&all->listeners))
+	if (all->io.fd == -1 && TAILQ_EMPTY(&all->listeners))
 		return false;
 	*out = (struct counter_figures){ .max_clients = all->max_clients };
-	/* While it starts the lane has the page. */
-	if (p != NULL && !p->starting)
-		*out = *p->page;
+	if (all->io.fd != -1 && !all->starting)
+		*out = *all->page;
 	return true;
 }
