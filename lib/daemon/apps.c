@@ -29,7 +29,6 @@
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/restart_files.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 
@@ -321,7 +320,7 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	backlog_init(g);
 	limiter_configure(g, now);
 	sampling_begin(g, now);
-	restart_files_configure(g, NULL, now);
+	restart_files_configure(g, now);
 	template_configure(g, now);
 	apps_set_title(s);
 	return g;
@@ -452,7 +451,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	g->conf = app;
 	limiter_configure(g, now);
 	sampling_begin(g, now);
-	restart_files_configure(g, former, now);
+	restart_files_configure(g, now);
 	template_configure(g, now);
 	conf_free(old);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)

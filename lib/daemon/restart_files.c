@@ -3,12 +3,10 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/restart_files.h"
 #include "daemon/worker.h"
 #include "sys/lane.h"
 #include "sys/log.h"
@@ -16,36 +14,30 @@
 /* Between two looks. */
 #define LOOK_PAUSE TSPAN_SECONDS(1)
 
-/* The files of an app, in their order; those of watch follow. */
-enum {
-	FILE_RESTART,
-	FILE_ALWAYS,
-	FILE_WATCH
-};
+/* The files of restart_dir; the second is told from others by its address. */
+static const char restart_txt[] = "restart.txt";
+static const char always_restart_txt[] = "always_restart.txt";
 
-static const char *const names[] = {
-	[FILE_RESTART] = "restart.txt",
-	[FILE_ALWAYS] = "always_restart.txt",
-};
-
-/* The file that a path named at a look; all zero: never looked at. */
+/* The file that a path named at a look. */
 struct restart_mark {
-	enum {
-		MARK_UNKNOWN, /* never looked at, or stat(2) failed */
-		MARK_ABSENT,
-		MARK_THERE,
-	} state;
-	int error; /* errno of stat(2), if UNKNOWN */
+	int error; /* errno of stat(2): ENOENT if it is absent; 0: it is there
+		    */
 	dev_t device;
 	ino_t inode;
 	struct timespec mtime;
 };
 
+struct restart_file {
+	char *path; /* owned; what is in restart_dir lies in the app's root */
+	const char *name; /* for people */
+	bool known; /* it was seen, or found to be absent, */
+	struct restart_mark before; /* and was this then */
+	struct restart_mark now; /* of the lane while it looks */
+};
+
 struct restart_files {
 	struct lane_job job; /* the look */
 	struct group *group; /* NULL: gone, and the look frees this */
-	struct conf *config; /* a reference while the look is under way */
-	const struct conf_app *conf; /* lies in it */
 	bool under_way;
 	bool again; /* another look is wanted behind this one */
 	bool seen; /* a look has come back */
@@ -53,99 +45,63 @@ struct restart_files {
 	tstamp awaited_until; /* somebody waits for a look until then */
 	int error; /* of the file that cannot be seen; 0: all can */
 	size_t n;
-	struct {
-		struct restart_mark known;
-		struct restart_mark now; /* of the lane while it looks */
-	} files[];
+	struct restart_file files[];
 };
 
-/* --- in the lane -------------------------------------------------------- */
+/* --- looking -------------------------------------------------------------- */
 
-/* Through symbolic links. What is in restart_dir lies in the app's root. */
+/* In the lane. Through symbolic links. */
 static void
 restart_look(struct lane_job *job)
 {
 	struct restart_files *f = LOOP_OWNER(job, struct restart_files, job);
-	const struct conf_app *conf = f->conf;
-	const char *root = conf->program.chroot, *path;
-	char in_dir[PATH_MAX];
-	struct stat st;
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct restart_mark *m = &f->files[i].now;
-		int error = 0;
+		struct stat st;
 
-		*m = (struct restart_mark){ .state = MARK_UNKNOWN };
-		if (i < FILE_WATCH && conf->restart_dir == NULL)
-			continue;
-		path = i < FILE_WATCH ? in_dir : conf->watch[i - FILE_WATCH];
-		if (i < FILE_WATCH &&
-		    snprintf(in_dir, sizeof(in_dir), "%s%s/%s",
-			root == NULL ? "" : root, conf->restart_dir,
-			names[i]) >= (int)sizeof(in_dir))
-			error = ENAMETOOLONG;
-		else if (stat(path, &st) == -1)
-			error = errno;
-		if (error == ENOENT || error == ENOTDIR)
-			m->state = MARK_ABSENT;
-		else if (error != 0)
-			m->error = error;
+		if (stat(f->files[i].path, &st) == 0)
+			*m = (struct restart_mark){ 0, st.st_dev, st.st_ino,
+				st.st_mtim };
 		else
-			*m = (struct restart_mark){ MARK_THERE, 0, st.st_dev,
-				st.st_ino, st.st_mtim };
+			m->error = errno == ENOTDIR ? ENOENT : errno;
 	}
 }
-
-/* --- what was seen ------------------------------------------------------ */
 
 /*
- * Brings what is known of a file up to date. Returns whether it has appeared,
- * or become another or a newer one, since then; not at the first look, and not
- * if it is gone or cannot be seen.
+ * Takes in what a look found, and does what that calls for. A file has changed
+ * that has appeared, or become another or a newer one, since it was known; not
+ * one that is gone or cannot be seen.
  */
-static bool
-restart_mark_update(struct restart_mark *known, const struct restart_mark *m)
-{
-	const struct restart_mark before = *known;
-
-	if (m->state == MARK_UNKNOWN) {
-		known->error = m->error;
-		return false;
-	}
-	*known = *m;
-	if (before.state == MARK_UNKNOWN || m->state == MARK_ABSENT)
-		return false;
-	return before.state == MARK_ABSENT || before.device != m->device ||
-	    before.inode != m->inode ||
-	    before.mtime.tv_sec != m->mtime.tv_sec ||
-	    before.mtime.tv_nsec != m->mtime.tv_nsec;
-}
-
-static const char *
-restart_name(const struct restart_files *f, size_t i)
-{
-	return i < FILE_WATCH ? names[i] : f->conf->watch[i - FILE_WATCH];
-}
-
-/* Takes in what a look found, and does what that calls for. */
 static void
 restart_seen(struct restart_files *f, tstamp now)
 {
 	struct group *g = f->group;
 	const char *changed = NULL, *unseen = NULL;
+	bool renew = false;
 	int error = 0;
-	bool renew;
 
 	for (size_t i = 0; i < f->n; i++) {
-		bool new =
-		    restart_mark_update(&f->files[i].known, &f->files[i].now);
+		struct restart_file *file = &f->files[i];
+		const struct restart_mark *m = &file->now, *b = &file->before;
+		bool always = file->name == always_restart_txt;
 
-		if (new &&i != FILE_ALWAYS && changed == NULL)
-			changed = restart_name(f, i);
-		if (error == 0 && f->files[i].known.error != 0) {
-			error = f->files[i].known.error;
-			unseen = restart_name(f, i);
+		if (m->error == 0 && file->known && !always &&
+		    changed == NULL &&
+		    (b->error != 0 || b->device != m->device ||
+			b->inode != m->inode ||
+			b->mtime.tv_sec != m->mtime.tv_sec ||
+			b->mtime.tv_nsec != m->mtime.tv_nsec))
+			changed = file->name;
+		if (m->error == 0 || m->error == ENOENT) {
+			file->before = *m;
+			file->known = true;
+		} else if (error == 0) {
+			error = m->error;
+			unseen = file->name;
 		}
+		if (always && file->known && b->error == 0)
+			renew = group_has_channels(g->conf);
 	}
 	/* Said once, and again if the reason changes. */
 	if (error != 0 && error != f->error)
@@ -158,13 +114,11 @@ restart_seen(struct restart_files *f, tstamp now)
 	if (g->closing)
 		return;
 
-	renew = f->files[FILE_ALWAYS].known.state == MARK_THERE &&
-	    group_has_channels(g->conf);
 	if (renew != f->renew) {
 		log_info(renew ? "%s: %s is there: each connection gets a new "
 				 "process"
 			       : "%s: %s is gone",
-		    g->conf->name, names[FILE_ALWAYS]);
+		    g->conf->name, always_restart_txt);
 		f->renew = renew;
 		pool_app_renew(&g->sup->pool, g->app, renew, now);
 	}
@@ -175,7 +129,13 @@ restart_seen(struct restart_files *f, tstamp now)
 	}
 }
 
-/* --- looking ------------------------------------------------------------ */
+static void
+restart_files_drop(struct restart_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->files[i].path);
+	free(f);
+}
 
 static void
 restart_look_begin(struct restart_files *f)
@@ -186,8 +146,6 @@ restart_look_begin(struct restart_files *f)
 	if (f->under_way || g->closing)
 		return;
 	f->under_way = true;
-	f->config = conf_ref(g->config);
-	f->conf = g->conf;
 	lane_submit(&g->sup->looker, &f->job);
 }
 
@@ -197,12 +155,12 @@ restart_look_done(struct lane_job *job, tstamp now)
 	struct restart_files *f = LOOP_OWNER(job, struct restart_files, job);
 
 	f->under_way = false;
-	if (f->group != NULL)
-		restart_seen(f, now);
-	conf_free(f->config);
-	if (f->group == NULL)
-		free(f);
-	else if (f->again)
+	if (f->group == NULL) {
+		restart_files_drop(f);
+		return;
+	}
+	restart_seen(f, now);
+	if (f->again)
 		restart_look_begin(f);
 	else
 		f->awaited_until = 0;
@@ -251,59 +209,70 @@ restart_files_are_awaited(const struct group *g, tstamp now)
 
 /* --- beginning and end -------------------------------------------------- */
 
-static bool
-restart_same_text(const char *a, const char *b)
+/* The files of an app, of which nothing is known yet; NULL: no memory. */
+static struct restart_files *
+restart_files_new(struct group *g)
 {
-	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
-}
+	const char *const names[] = { restart_txt, always_restart_txt };
+	const char *root = g->conf->program.chroot, *dir = g->conf->restart_dir;
+	size_t end = 2;
+	struct restart_files *f;
 
-static bool
-restart_same_files(const struct conf_app *a, const struct conf_app *b)
-{
-	size_t i = 0;
+	while (g->conf->watch[end - 2] != NULL)
+		end++;
+	f = calloc(1, sizeof(*f) + end * sizeof(f->files[0]));
+	for (size_t i = dir == NULL ? 2 : 0; f != NULL && i < end; i++) {
+		struct restart_file *file = &f->files[f->n++];
 
-	while (
-	    a->watch[i] != NULL && restart_same_text(a->watch[i], b->watch[i]))
-		i++;
-	return a->watch[i] == NULL && b->watch[i] == NULL &&
-	    restart_same_text(a->restart_dir, b->restart_dir) &&
-	    restart_same_text(a->program.chroot, b->program.chroot);
-}
-
-void
-restart_files_configure(struct group *g, const struct conf_app *old, tstamp now)
-{
-	struct supervisor *s = g->sup;
-	bool renew = g->restart_files != NULL && g->restart_files->renew;
-	struct restart_files *f = NULL;
-	size_t n = FILE_WATCH;
-
-	if (old != NULL && restart_same_files(old, g->conf))
-		return;
-	restart_files_free(g);
-	while (g->conf->watch[n - FILE_WATCH] != NULL)
-		n++;
-	if (g->conf->restart_dir != NULL || n > FILE_WATCH) {
-		f = calloc(1, sizeof(*f) + n * sizeof(f->files[0]));
-		if (f == NULL)
-			log_warn(
-			    "%s: its files are not watched", g->conf->name);
+		if (i >= 2)
+			file->path = strdup(g->conf->watch[i - 2]);
+		else if (asprintf(&file->path, "%s%s/%s",
+			     root == NULL ? "" : root, dir, names[i]) == -1)
+			file->path = NULL;
+		file->name = i < 2 ? names[i] : file->path;
+		if (file->path == NULL) {
+			restart_files_drop(f);
+			return NULL;
+		}
 	}
-	if (f == NULL) {
-		if (renew)
-			pool_app_renew(&s->pool, g->app, false, now);
-		return;
-	}
-	g->restart_files = f;
+	if (f == NULL)
+		return NULL;
 	f->job.work = restart_look;
 	f->job.done = restart_look_done;
 	f->job.together = true;
 	f->group = g;
-	f->n = n;
-	/* As it was, until the first look is back. */
-	f->renew = renew;
-	restart_look_begin(f);
-	timer_advance(&s->loop.timers, &s->files_timer, now + LOOK_PAUSE);
+	return f;
+}
+
+void
+restart_files_configure(struct group *g, tstamp now)
+{
+	struct supervisor *s = g->sup;
+	struct restart_files *f = restart_files_new(g);
+	const struct restart_files *old = g->restart_files;
+	bool renew = old != NULL && old->renew;
+	bool same = f != NULL && old != NULL && f->n == old->n;
+
+	for (size_t i = 0; same && i < f->n; i++)
+		same = strcmp(f->files[i].path, old->files[i].path) == 0 &&
+		    strcmp(f->files[i].name, old->files[i].name) == 0;
+	if (!same)
+		restart_files_free(g);
+	if (f == NULL)
+		log_warn("%s: its files are not watched", g->conf->name);
+	if (!same && f != NULL && f->n > 0) {
+		g->restart_files = f;
+		/* As it was, until the first look is back. */
+		f->renew = renew;
+		restart_look_begin(f);
+		timer_advance(
+		    &s->loop.timers, &s->files_timer, now + LOOK_PAUSE);
+		return;
+	}
+	if (f != NULL)
+		restart_files_drop(f);
+	if (renew && !same)
+		pool_app_renew(&s->pool, g->app, false, now);
 }
 
 void
@@ -317,5 +286,5 @@ restart_files_free(struct group *g)
 	f->group = NULL;
 	/* A look that is under way frees itself. */
 	if (!f->under_way)
-		free(f);
+		restart_files_drop(f);
 }

@@ -16,7 +16,6 @@
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/restart_files.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/background.h"
