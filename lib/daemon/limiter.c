@@ -37,7 +37,7 @@
 /* Idle connections that are kept for the next requests. */
 #define IDLE_MAX 16
 
-/* The server of a connection from before a change of the configuration. */
+/* The server of a lock from before a change of the configuration. */
 #define SERVER_OLD SERVERLIST_MAX
 
 /* Longest line of an answer. */
@@ -55,9 +55,17 @@ enum lock_state {
 /* A connection, and the lock it may hold. */
 struct lock {
 	TAILQ_ENTRY(lock) next; /* in locks, or in idle */
-	struct limiter *limiter;
-	struct loop_io io;
-	struct lock_dial *dial; /* in the lane; or NULL */
+	struct limiter *limiter; /* NULL: freed when its dial is over */
+	struct loop_io io; /* fd -1: not connected */
+	/*
+	 * A connect(), of a Unix socket in a lane: any user who can read its
+	 * folder can make that wait. io.fd and error are the lane's then.
+	 */
+	struct lane_job dial;
+	bool dialing;
+	int error;
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
 	struct timer late; /* set while an answer is due */
 	uint32_t token; /* its number in the core */
 	unsigned server; /* SERVER_OLD: none of today's */
@@ -69,20 +77,7 @@ struct lock {
 
 TAILQ_HEAD(locks, lock);
 
-/* A connect() to a Unix socket: whoever may use its folder can make it wait. */
-struct lock_dial {
-	struct lane_job job;
-	struct lock *lock; /* NULL: nobody waits for it any more */
-	struct sockaddr_storage addr;
-	socklen_t len;
-	int fd; /* -1: error */
-	int error;
-};
-
 struct limit_server {
-	char name[160]; /* for the log */
-	struct sockaddr_storage addr;
-	socklen_t addr_len; /* 0: its host had no address, or it is local */
 	bool down; /* it took no connection when it was last tried */
 	tstamp retry_at; /* of one that is down: by one request a second */
 	struct log_rate loss, recovery;
@@ -91,59 +86,32 @@ struct limit_server {
 struct limiter {
 	struct group *group;
 	struct loop *loop;
-	/* In the order in which they are tried. */
-	struct limit_server servers[SERVERLIST_MAX];
-	unsigned nservers; /* 1 to SERVERLIST_MAX once they are set */
-	bool local; /* the only one is this daemon's own counter */
-	char key[300];
+	struct conf *config; /* a reference, for limit */
+	const struct conf_limit *limit; /* the latest that the app had */
+	unsigned nservers; /* 1 to SERVERLIST_MAX */
+	struct limit_server servers[SERVERLIST_MAX]; /* as in limit */
 	char request[512];
-	tspan timeout;
 	struct locks locks; /* all but the idle ones */
 	struct locks idle;
 	unsigned nidle;
 	struct lock **tokens; /* by token; NULL: free */
 	uint32_t ntokens;
+	unsigned unasked; /* requests that are asked anew by this timer */
+	struct timer again;
 	struct limiter_figures figures;
 	struct log_rate rate;
 };
 
-static void lock_ready(struct loop_io *io, uint32_t events, tstamp now);
-static void lock_lose(struct lock *k, const char *why, tstamp now);
-static void lock_late(struct timer *t, tstamp now);
+static void lock_request(struct limiter *l, unsigned server, tstamp now);
 
 /* --- servers -------------------------------------------------------------- */
 
-/*
- * Takes over the servers of the limit, all taken to be up. Returns false,
- * nothing changed, if they are the same as before.
- */
-static bool
-limiter_set_servers(struct limiter *l, const struct conf_limit *limit)
+static const char *
+limiter_server(const struct limiter *l, unsigned server)
 {
-	static const struct conf_server own = { .name = "local" };
-	struct limit_server servers[SERVERLIST_MAX] = { 0 };
-	unsigned n = limit->local ? 1 : limit->servers_len;
-	bool same = n == l->nservers && limit->local == l->local;
-
-	for (unsigned i = 0; i < n; i++) {
-		const struct conf_server *to =
-		    limit->local ? &own : &limit->servers[i];
-		struct limit_server *v = &servers[i];
-		const struct limit_server *old = &l->servers[i];
-
-		(void)snprintf(v->name, sizeof(v->name), "%s", to->name);
-		v->addr = to->where.addr;
-		v->addr_len = to->where.addr_len;
-		same = same && strcmp(v->name, old->name) == 0 &&
-		    v->addr_len == old->addr_len &&
-		    memcmp(&v->addr, &old->addr, v->addr_len) == 0;
-	}
-	if (same)
-		return false;
-	memcpy(l->servers, servers, sizeof(servers));
-	l->nservers = n;
-	l->local = limit->local;
-	return true;
+	if (server == SERVER_OLD)
+		return "a server of before";
+	return l->limit->local ? "local" : l->limit->servers[server].name;
 }
 
 /* The first server from `from` on that may be tried; or nservers. */
@@ -156,20 +124,13 @@ limiter_next_server(const struct limiter *l, unsigned from, tstamp now)
 	return from;
 }
 
-/* The server took no connection, or ended it. */
-static void
-limiter_lost_server(
-    struct limiter *l, unsigned server, const char *why, tstamp now)
+/* The server to ask: where all are down, the first is as good as any. */
+static unsigned
+limiter_first_server(const struct limiter *l, tstamp now)
 {
-	struct limit_server *v = &l->servers[server];
+	unsigned server = limiter_next_server(l, 0, now);
 
-	v->retry_at = now + DOWN_REST;
-	/* The loss of the only server is told with what follows from it. */
-	if (!v->down && l->nservers > 1)
-		log_limited(&v->loss, now, LOG_LEVEL_WARN,
-		    "%s: limit: %s: %s; it is passed over until it is back",
-		    l->group->name, v->name, why);
-	v->down = true;
+	return server == l->nservers ? 0 : server;
 }
 
 /* --- connections ---------------------------------------------------------- */
@@ -183,18 +144,12 @@ lock_expect(struct lock *k, tstamp until)
 static void
 lock_disconnect(struct lock *k)
 {
-	int error = errno;
-
 	lock_expect(k, TSTAMP_NEVER);
-	if (k->dial != NULL)
-		k->dial->lock = NULL;
-	k->dial = NULL;
-	if (k->io.fd == -1)
+	if (k->dialing || k->io.fd == -1)
 		return;
 	(void)loop_set(k->limiter->loop, &k->io, 0);
-	close(k->io.fd);
+	(void)close(k->io.fd);
 	k->io.fd = -1;
-	errno = error;
 }
 
 static void
@@ -210,153 +165,15 @@ lock_free(struct lock *k)
 		TAILQ_REMOVE(&l->locks, k, next);
 	}
 	l->tokens[k->token] = NULL;
-	free(k);
-}
-
-/* In the lane; and for TCP, which does not wait, in the loop. */
-static void
-lock_dial_work(struct lane_job *job)
-{
-	struct lock_dial *d = LOOP_OWNER(job, struct lock_dial, job);
-
-	d->fd = socket(
-	    d->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (d->fd == -1 ||
-	    (connect(d->fd, (struct sockaddr *)&d->addr, d->len) == -1 &&
-		errno != EINPROGRESS))
-		d->error = errno;
-}
-
-/* The connection is made, or under way: its end is seen by lock_ready(). */
-static void
-lock_dial_done(struct lane_job *job, tstamp now)
-{
-	struct lock_dial *d = LOOP_OWNER(job, struct lock_dial, job);
-	struct lock *k = d->lock;
-
-	if (k == NULL || d->error != 0) {
-		if (d->fd != -1)
-			(void)close(d->fd);
-	} else {
-		k->io.fd = d->fd;
-		if (loop_set(k->limiter->loop, &k->io, EPOLLIN | EPOLLOUT) ==
-		    -1)
-			d->error = errno;
-	}
-	if (k != NULL)
-		k->dial = NULL;
-	if (k != NULL && d->error != 0)
-		lock_lose(k, strerror(d->error), now);
-	free(d);
-}
-
-/* Begins a connection to this server; -1 and errno. */
-static int
-lock_dial(struct lock *k, const struct limit_server *v)
-{
-	struct limiter *l = k->limiter;
-	struct supervisor *s = l->group->sup;
-	struct lock_dial now = { .addr = v->addr, .len = v->addr_len };
-	struct lock_dial *d;
-
-	if (!l->local && v->addr_len == 0) {
-		errno = EDESTADDRREQ; /* the host had no address */
-		return -1;
-	}
-	if (!l->local && v->addr.ss_family == AF_UNIX) {
-		d = malloc(sizeof(*d));
-		if (d == NULL)
-			return -1;
-		*d = now;
-		d->job.work = lock_dial_work;
-		d->job.done = lock_dial_done;
-		d->lock = k;
-		k->dial = d;
-		lane_submit(&s->looker, &d->job);
-		return 0;
-	}
-	if (!l->local)
-		lock_dial_work(&now.job);
-	else if ((now.fd = poolcounter_join(s)) == -1)
-		now.error = errno;
-	k->io.fd = now.fd;
-	if (now.error == 0)
-		return loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT);
-	errno = now.error;
-	lock_disconnect(k);
-	return -1;
-}
-
-/* Connects to the first of the servers from this one on that is there. */
-static int
-lock_dial_from(struct lock *k, unsigned from, tstamp now)
-{
-	struct limiter *l = k->limiter;
-
-	k->state = LOCK_CONNECTING;
-	k->used = false;
-	k->len = 0;
-	for (; from < l->nservers;
-	     from = limiter_next_server(l, from + 1, now)) {
-		l->servers[from].retry_at = now + DOWN_REST;
-		k->server = from;
-		if (lock_dial(k, &l->servers[from]) == 0) {
-			lock_expect(k, now + CONNECT_TIMEOUT);
-			return 0;
-		}
-		limiter_lost_server(l, from, strerror(errno), now);
-		lock_disconnect(k);
-	}
-	return -1;
-}
-
-/* Makes a connection, which asks for a lock as soon as it can. */
-static int
-lock_new(struct limiter *l, unsigned server, tstamp now)
-{
-	struct lock *k = calloc(1, sizeof(*k)), **tokens = l->tokens;
-	uint32_t n = 0;
-	int error;
-
-	while (n < l->ntokens && tokens[n] != NULL)
-		n++;
-	if (n == l->ntokens) {
-		tokens =
-		    reallocarray(tokens, 2 * (size_t)n + 8, sizeof(*tokens));
-		if (tokens != NULL) {
-			l->tokens = tokens;
-			l->ntokens = 2 * n + 8;
-			memset(
-			    &tokens[n], 0, (l->ntokens - n) * sizeof(*tokens));
-		}
-	}
-	if (k == NULL || tokens == NULL) {
+	k->limiter = NULL;
+	if (!k->dialing)
 		free(k);
-		errno = ENOMEM;
-		return -1;
-	}
-	k->limiter = l;
-	k->io.fd = -1;
-	k->io.ready = lock_ready;
-	k->state = LOCK_CONNECTING;
-	k->token = n;
-	tokens[n] = k;
-	timer_init(&k->late, lock_late);
-	TAILQ_INSERT_TAIL(&l->locks, k, next);
-	if (lock_dial_from(k, server, now) == 0)
-		return 0;
-	error = errno;
-	lock_free(k);
-	errno = error;
-	return -1;
 }
-
-/* --- ends ----------------------------------------------------------------- */
 
 /* A request gets no answer. */
 static void
 limiter_unreachable(
-    struct limiter *l, const char *server, const char *why, tstamp now)
+    struct limiter *l, unsigned server, const char *why, tstamp now)
 {
 	struct group *g = l->group;
 	bool open = g->conf->limit.fail == CONF_LIMIT_FAIL_OPEN;
@@ -367,7 +184,8 @@ limiter_unreachable(
 	    &g->sup->pool, g->app, open, now + LIMITER_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
 	    "%s: limit: %s: %s; connections are %s for a second", g->name,
-	    server, why, open ? "let in without it" : "held back");
+	    limiter_server(l, server), why,
+	    open ? "let in without it" : "held back");
 }
 
 /* The connection has become useless; ends what it was in the middle of. */
@@ -375,29 +193,20 @@ static void
 lock_fail(struct lock *k, const char *why, tstamp now)
 {
 	struct limiter *l = k->limiter;
-	const char *server = k->server == SERVER_OLD
-	    ? "a server of before"
-	    : l->servers[k->server].name;
 
-	switch (k->state) {
-	case LOCK_CONNECTING:
-	case LOCK_ASKING:
-		/* why may be the line that it has. */
-		limiter_unreachable(l, server, why, now);
-		lock_free(k);
-		break;
-	case LOCK_HELD:
+	if (k->state == LOCK_HELD) {
 		/* The server has given the lock to another client by now. */
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
-		    l->group->name, server, why);
+		    l->group->name, limiter_server(l, k->server), why);
 		lock_disconnect(k);
 		k->state = LOCK_GONE;
-		break;
-	default:
-		lock_free(k);
-		break;
+		return;
 	}
+	/* why may be the line that it has. */
+	if (k->state == LOCK_CONNECTING || k->state == LOCK_ASKING)
+		limiter_unreachable(l, k->server, why, now);
+	lock_free(k);
 }
 
 /*
@@ -408,42 +217,43 @@ lock_fail(struct lock *k, const char *why, tstamp now)
 static void
 lock_lose(struct lock *k, const char *why, tstamp now)
 {
-	bool asking = k->state == LOCK_CONNECTING || k->state == LOCK_ASKING;
-	unsigned server = k->server, next = server;
+	struct limiter *l = k->limiter;
+	unsigned next = l->nservers;
+	struct limit_server *v;
 
-	if (asking && server != SERVER_OLD) {
-		lock_disconnect(k);
+	if (k->state == LOCK_CONNECTING || k->state == LOCK_ASKING) {
+		v = &l->servers[k->server];
+		next = k->server;
 		if (!k->used) {
-			limiter_lost_server(k->limiter, server, why, now);
-			next = limiter_next_server(k->limiter, server + 1, now);
+			v->retry_at = now + DOWN_REST;
+			/* That of the only one is told with what follows. */
+			if (!v->down && l->nservers > 1)
+				log_limited(&v->loss, now, LOG_LEVEL_WARN,
+				    "%s: limit: %s: %s; it is passed over "
+				    "until it is back",
+				    l->group->name,
+				    limiter_server(l, k->server), why);
+			v->down = true;
+			next = limiter_next_server(l, next + 1, now);
 		}
-		if (lock_dial_from(k, next, now) == 0)
-			return;
 	}
-	/* Another server may have been tried, and errno is of that. */
-	lock_fail(k, k->server == server ? why : strerror(errno), now);
+	if (next == l->nservers) {
+		lock_fail(k, why, now);
+		return;
+	}
+	lock_free(k);
+	lock_request(l, next, now);
 }
 
-/* The timer. Without a connection, servers or key are others now. */
 static void
 lock_late(struct timer *t, tstamp now)
 {
 	struct lock *k = TIMER_OWNER(t, struct lock, late);
-	struct limiter *l = k->limiter;
-	unsigned server;
 
-	if (k->io.fd == -1 && k->dial == NULL) {
-		server = limiter_next_server(l, 0, now);
-		/* Where all are down, the first is as good as any. */
-		if (server == l->nservers)
-			server = 0;
-		if (lock_dial_from(k, server, now) == -1)
-			lock_fail(k, strerror(errno), now);
-	} else if (k->state == LOCK_CONNECTING) {
+	if (k->state == LOCK_CONNECTING)
 		lock_lose(k, "it does not answer", now);
-	} else {
+	else
 		lock_fail(k, "it does not answer", now);
-	}
 }
 
 /* --- questions ------------------------------------------------------------ */
@@ -467,7 +277,7 @@ lock_ask(struct lock *k, tstamp now)
 	struct limiter *l = k->limiter;
 
 	k->state = LOCK_ASKING;
-	lock_expect(k, tstamp_add(now, l->timeout + LATE_MAX));
+	lock_expect(k, tstamp_add(now, l->limit->timeout + LATE_MAX));
 	lock_send(k, l->request, now);
 }
 
@@ -552,7 +362,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct lock *k = LOOP_OWNER(io, struct lock, io);
 	struct limiter *l = k->limiter;
-	struct limit_server *v;
+	struct limit_server *v = &l->servers[k->server];
 	int error = 0;
 	socklen_t len = sizeof(error);
 
@@ -570,26 +380,138 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 		lock_lose(k, strerror(error), now);
 		return;
 	}
-	if (k->server != SERVER_OLD) {
-		v = &l->servers[k->server];
-		if (v->down && l->nservers > 1)
-			log_limited(&v->recovery, now, LOG_LEVEL_INFO,
-			    "%s: limit: %s: it is back", l->group->name,
-			    v->name);
-		v->down = false;
-	}
+	if (v->down && l->nservers > 1)
+		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
+		    "%s: limit: %s: it is back", l->group->name,
+		    limiter_server(l, k->server));
+	v->down = false;
 	lock_ask(k, now);
 }
 
+/* --- connecting ----------------------------------------------------------- */
+
+/* In the lane; and for TCP, which does not wait, in the loop. */
+static void
+lock_dial_work(struct lane_job *job)
+{
+	struct lock *k = LOOP_OWNER(job, struct lock, dial);
+
+	k->io.fd = socket(
+	    k->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (k->io.fd == -1 ||
+	    (connect(k->io.fd, (struct sockaddr *)&k->addr, k->addr_len) ==
+		    -1 &&
+		errno != EINPROGRESS))
+		k->error = errno;
+}
+
+/* The connection is made, or under way: its end is seen by lock_ready(). */
+static void
+lock_dial_done(struct lane_job *job, tstamp now)
+{
+	struct lock *k = LOOP_OWNER(job, struct lock, dial);
+
+	k->dialing = false;
+	if (k->limiter == NULL) {
+		if (k->io.fd != -1)
+			(void)close(k->io.fd);
+		free(k);
+		return;
+	}
+	if (k->error == 0 &&
+	    loop_set(k->limiter->loop, &k->io, EPOLLIN | EPOLLOUT) == -1)
+		k->error = errno;
+	if (k->error != 0)
+		lock_lose(k, strerror(k->error), now);
+}
+
+/* Makes a connection, which asks for a lock as soon as it can. */
+static void
+lock_request(struct limiter *l, unsigned server, tstamp now)
+{
+	struct supervisor *s = l->group->sup;
+	struct lock *k = calloc(1, sizeof(*k)), **tokens = l->tokens;
+	uint32_t n = 0;
+
+	while (n < l->ntokens && tokens[n] != NULL)
+		n++;
+	if (n == l->ntokens)
+		tokens = recallocarray(
+		    tokens, n, 2 * (size_t)n + 8, sizeof(*tokens));
+	if (tokens != NULL && n == l->ntokens) {
+		l->tokens = tokens;
+		l->ntokens = 2 * n + 8;
+	}
+	if (k == NULL || tokens == NULL) {
+		free(k);
+		limiter_unreachable(l, server, strerror(ENOMEM), now);
+		return;
+	}
+	*k = (struct lock){ .limiter = l,
+		.io = { .fd = -1, .ready = lock_ready },
+		.dial = { .work = lock_dial_work, .done = lock_dial_done },
+		.token = n,
+		.server = server,
+		.state = LOCK_CONNECTING };
+	tokens[n] = k;
+	timer_init(&k->late, lock_late);
+	TAILQ_INSERT_TAIL(&l->locks, k, next);
+	l->servers[server].retry_at = now + DOWN_REST;
+	lock_expect(k, now + CONNECT_TIMEOUT);
+	if (l->limit->local) {
+		k->io.fd = poolcounter_join(s);
+		if (k->io.fd == -1)
+			k->error = errno;
+	} else {
+		k->addr = l->limit->servers[server].where.addr;
+		k->addr_len = l->limit->servers[server].where.addr_len;
+		k->dialing = k->addr.ss_family == AF_UNIX;
+		if (k->addr_len == 0)
+			k->error = EDESTADDRREQ; /* its host had no address */
+		else if (k->dialing)
+			lane_submit(&s->looker, &k->dial);
+		else
+			lock_dial_work(&k->dial);
+	}
+	if (!k->dialing)
+		lock_dial_done(&k->dial, now);
+}
+
 /* --- the limiter ---------------------------------------------------------- */
+
+static void
+limiter_ask_anew(struct timer *t, tstamp now)
+{
+	struct limiter *l = TIMER_OWNER(t, struct limiter, again);
+
+	for (; l->unasked > 0; l->unasked--)
+		lock_request(l, limiter_first_server(l, now), now);
+}
+
+static bool
+limiter_same_servers(const struct conf_limit *a, const struct conf_limit *b)
+{
+	bool same = a->local == b->local && a->servers_len == b->servers_len;
+
+	for (unsigned i = 0; same && i < a->servers_len; i++) {
+		const struct conf_server *one = &a->servers[i];
+		const struct conf_server *other = &b->servers[i];
+
+		same = strcmp(one->name, other->name) == 0 &&
+		    one->where.addr_len == other->where.addr_len &&
+		    memcmp(&one->where.addr, &other->where.addr,
+			one->where.addr_len) == 0;
+	}
+	return same;
+}
 
 void
 limiter_configure(struct group *g, tstamp now)
 {
 	const struct conf_limit *limit = &g->conf->limit;
 	struct limiter *l = g->limiter;
-	struct lock *k;
-	bool servers, key;
+	struct lock *k, *next;
+	bool moved = true, key = true;
 
 	/* A limiter without a limit stays: it may have locks to give back. */
 	if (limit->server == NULL)
@@ -604,34 +526,41 @@ limiter_configure(struct group *g, tstamp now)
 		l->loop = &g->sup->loop;
 		TAILQ_INIT(&l->locks);
 		TAILQ_INIT(&l->idle);
+		timer_init(&l->again, limiter_ask_anew);
+	} else {
+		moved = !limiter_same_servers(l->limit, limit);
+		key = strcmp(l->limit->key, limit->key) != 0;
 	}
-	servers = limiter_set_servers(l, limit);
-	key = strcmp(l->key, limit->key) != 0;
 	/*
 	 * Requests that are not answered are asked anew, at the next turn of
 	 * the loop: the counter of this daemon may be changing now, too. Locks
 	 * that are held are given back where they are from.
 	 */
-	while (servers && (k = TAILQ_FIRST(&l->idle)) != NULL)
+	while (moved && (k = TAILQ_FIRST(&l->idle)) != NULL)
 		lock_free(k);
-	TAILQ_FOREACH(k, &l->locks, next) {
-		if (servers)
+	TAILQ_FOREACH_SAFE(k, &l->locks, next, next) {
+		if (moved)
 			k->server = SERVER_OLD;
-		if ((!servers && !key) ||
-		    (k->state != LOCK_CONNECTING && k->state != LOCK_ASKING))
-			continue;
-		lock_disconnect(k);
-		k->state = LOCK_CONNECTING;
-		lock_expect(k, loop_now(l->loop));
+		if ((moved || key) &&
+		    (k->state == LOCK_CONNECTING || k->state == LOCK_ASKING)) {
+			lock_free(k);
+			l->unasked++;
+		}
 	}
-	(void)snprintf(l->key, sizeof(l->key), "%s", limit->key);
-	l->timeout = limit->timeout;
+	if (l->unasked > 0)
+		timer_set(&l->loop->timers, &l->again, loop_now(l->loop));
+	if (moved)
+		memset(l->servers, 0, sizeof(l->servers));
+	l->nservers = limit->local ? 1 : limit->servers_len;
+	conf_free(l->config);
+	l->config = conf_ref(g->config);
+	l->limit = limit;
 	/* The original knows whole seconds only. */
 	(void)snprintf(l->request, sizeof(l->request), "ACQ4ME %s %u %u %.*f\n",
 	    limit->key, limit->workers, limit->maxqueue,
 	    limit->timeout % TSPAN_SECONDS(1) == 0 ? 0 : 3,
 	    tspan_to_seconds(limit->timeout));
-	if (servers || key)
+	if (moved || key)
 		pool_limit_moved(&g->sup->pool, g->app, now);
 }
 
@@ -643,10 +572,11 @@ limiter_free(struct group *g)
 
 	if (l == NULL)
 		return;
-	while ((k = TAILQ_FIRST(&l->idle)) != NULL)
+	while ((k = TAILQ_FIRST(&l->idle)) != NULL ||
+	    (k = TAILQ_FIRST(&l->locks)) != NULL)
 		lock_free(k);
-	while ((k = TAILQ_FIRST(&l->locks)) != NULL)
-		lock_free(k);
+	timer_set(&l->loop->timers, &l->again, TSTAMP_NEVER);
+	conf_free(l->config);
 	free(l->tokens);
 	free(l);
 	g->limiter = NULL;
@@ -664,24 +594,21 @@ limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 		    &s->pool, a->app, true, now + LIMITER_REST, now);
 		return;
 	}
-	server = limiter_next_server(l, 0, now);
-	l->figures.asked++;
 	/* Where all are down, the core has waited before it asked again. */
-	if (server == l->nservers)
-		server = 0;
+	server = limiter_first_server(l, now);
+	l->figures.asked++;
 	/* An idle connection to the server; those to others end. */
 	while (!l->servers[server].down &&
 	    (k = TAILQ_FIRST(&l->idle)) != NULL && k->server != server)
 		lock_free(k);
-	if (k != NULL) {
-		TAILQ_REMOVE(&l->idle, k, next);
-		l->nidle--;
-		TAILQ_INSERT_TAIL(&l->locks, k, next);
-		lock_ask(k, now);
-	} else if (lock_new(l, server, now) == -1) {
-		limiter_unreachable(
-		    l, l->servers[server].name, strerror(errno), now);
+	if (k == NULL) {
+		lock_request(l, server, now);
+		return;
 	}
+	TAILQ_REMOVE(&l->idle, k, next);
+	l->nidle--;
+	TAILQ_INSERT_TAIL(&l->locks, k, next);
+	lock_ask(k, now);
 }
 
 void
