@@ -372,7 +372,7 @@ run_stop(struct client *cl, char *const *args)
 	client_tell(cl, "stopping");
 	cl->waits = WAIT_END;
 	if (!s->stopping)
-		supervisor_stop(s, loop_now(&s->loop));
+		supervisor_stop(s, false, loop_now(&s->loop));
 }
 
 /* --- version and help --------------------------------------------------- */

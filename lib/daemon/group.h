@@ -349,8 +349,8 @@ void waiters_refused(void *owner, int fd, bool tcp, bool drain);
 /* Logs, now and then, that max_queue is reached, and what that leads to. */
 void waiters_tell_full(struct group *g, tstamp now);
 
-/* Drops, about each second, connections whose client has left. */
-void waiters_sweep(struct supervisor *s, tstamp now);
+/* A timer: drops connections whose client has left. */
+void waiters_sweep(struct timer *t, tstamp now);
 
 /* --- sampling.c: what processes use ----------------------------------------
  */

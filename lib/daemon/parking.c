@@ -544,8 +544,10 @@ waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 }
 
 void
-waiters_sweep(struct supervisor *s, tstamp now)
+waiters_sweep(struct timer *t, tstamp now)
 {
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, second);
+
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (s->groups[app] != NULL)
 			waiters_sweep_app(s, app, now);

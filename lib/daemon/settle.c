@@ -143,11 +143,11 @@ settle_tell_failed(struct supervisor *s, struct group *g, tstamp now)
 		    tspan_to_seconds(app->options.restart_delay_max));
 	if (s->background && !s->told.ready) {
 		s->exit_status = EX_UNAVAILABLE;
-		supervisor_stop_now(s, now);
+		supervisor_stop(s, true, now);
 	} else if (s->exit_on_failed || g->conf->exit_on_failed) {
 		s->exit_status = EX_UNAVAILABLE;
 		log_errorx("%s: exit_on_failed: stopping", g->conf->name);
-		supervisor_stop(s, now);
+		supervisor_stop(s, false, now);
 	}
 }
 

@@ -193,11 +193,11 @@ int supervisor_open(struct supervisor *s);
 int supervisor_run(struct supervisor *s);
 void supervisor_fini(struct supervisor *s);
 
-/* SIGTERM and SIGQUIT: the apps serve what waits, within stop_timeout. */
-void supervisor_stop(struct supervisor *s, tstamp now);
-
-/* SIGINT: the processes end within their kill_timeout. */
-void supervisor_stop_now(struct supervisor *s, tstamp now);
+/*
+ * The apps serve what waits, within stop_timeout; at_once: the processes end
+ * within their kill_timeout.
+ */
+void supervisor_stop(struct supervisor *s, bool at_once, tstamp now);
 
 /* --- settle.c ------------------------------------------------------------ */
 

@@ -36,75 +36,50 @@
 
 /* --- the end ------------------------------------------------------------- */
 
-/* How long before the end SIGTERM is sent: the longest kill_timeout. */
-static tspan
-supervisor_grace(const struct conf *conf)
+void
+supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 {
-	tspan grace = 0;
+	const struct conf *conf = s->config;
+	tspan grace = 0; /* SIGTERM is sent so long before the end */
+	struct template *t;
 
+	if (at_once ? s->pool.phase == POOL_ENDING : s->stopping)
+		return;
 	for (size_t i = 0; i < conf->apps_len; i++)
 		if (conf->apps[i].pool.kill_timeout > grace)
 			grace = conf->apps[i].pool.kill_timeout;
-	return grace;
-}
-
-void
-supervisor_stop(struct supervisor *s, tstamp now)
-{
-	const struct conf *conf = s->config;
-
-	if (s->stopping)
-		return;
-	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP, "stopping, within %g s",
-	    tspan_to_seconds(conf->stop_timeout));
-	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
+	if (at_once)
+		tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
+		    "stopping now, within %g s; the same signal again kills",
+		    tspan_to_seconds(grace));
+	else
+		tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
+		    "stopping, within %g s",
+		    tspan_to_seconds(conf->stop_timeout));
+	(void)notify_send(
+	    "STOPPING=1\nSTATUS=Stopping%s", at_once ? " now" : "");
 	s->stopping = true;
-	pool_stop(&s->pool, conf->stop_timeout, supervisor_grace(conf), now);
+	if (!at_once)
+		pool_stop(&s->pool, conf->stop_timeout, grace, now);
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		if (s->groups[app] == NULL)
+		struct group *g = s->groups[app];
+
+		if (g == NULL)
 			continue;
-		s->groups[app]->closing = true;
-		parking_leave(s->groups[app], now);
-		accepting_leave_all(s->groups[app], now);
-		template_end(s->groups[app], now);
+		g->closing = true;
+		if (at_once) {
+			listeners_close_all(&g->listeners);
+		} else {
+			parking_leave(g, now);
+			accepting_leave_all(g, now);
+		}
+		template_end(g, now);
 	}
-}
-
-void
-supervisor_stop_now(struct supervisor *s, tstamp now)
-{
-	struct template *t;
-	tspan grace = supervisor_grace(s->config);
-
-	if (s->pool.phase == POOL_ENDING)
+	if (!at_once)
 		return;
-	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
-	    "stopping now, within %g s; the same signal again kills",
-	    tspan_to_seconds(grace));
-	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
-	s->stopping = true;
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		if (s->groups[app] == NULL)
-			continue;
-		s->groups[app]->closing = true;
-		listeners_close_all(&s->groups[app]->listeners);
-		template_end(s->groups[app], now);
-	}
 	TAILQ_FOREACH(t, &s->templates.all, next)
 		worker_signal(t->w, SIGKILL, true);
 	pool_stop_now(&s->pool, grace, now);
-}
-
-/* SIGINT, and SIGTERM again: stops now, and the next time kills. */
-static void
-supervisor_stop_again(struct supervisor *s, tstamp now)
-{
-	if (s->pool.phase != POOL_ENDING) {
-		supervisor_stop_now(s, now);
-		return;
-	}
-	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP, "killing what is left");
-	pool_stop_now(&s->pool, 0, now);
 }
 
 /* Whether nothing is left but processes that SIGKILL does not end. */
@@ -140,8 +115,7 @@ supervisor_hung_up(struct supervisor *s, enum hangup what, tstamp now)
 		break;
 	case HANGUP_YES:
 		log_info("the terminal has hung up");
-		if (!s->stopping)
-			supervisor_stop(s, now);
+		supervisor_stop(s, false, now);
 		break;
 	case HANGUP_UNSURE:
 		timer_set(&s->loop.timers, &s->hangup, now + HANGUP_TIME);
@@ -173,36 +147,22 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		break;
 	case SIGTERM:
 	case SIGQUIT:
-		if (s->stopping)
-			supervisor_stop_again(s, now);
-		else
-			supervisor_stop(s, now);
-		break;
 	case SIGINT:
-		supervisor_stop_again(s, now);
+		/* SIGINT, and another one, stop at once; and the next kills. */
+		if (s->pool.phase != POOL_ENDING) {
+			supervisor_stop(
+			    s, s->stopping || info->ssi_signo == SIGINT, now);
+			break;
+		}
+		tell_daemon(
+		    s, LOG_LEVEL_INFO, EVENT_STOP, "killing what is left");
+		pool_stop_now(&s->pool, 0, now);
 		break;
 	default:
 		log_warnx("SIG%s is reserved and does nothing",
 		    sigabbrev_np((int)info->ssi_signo));
 		break;
 	}
-}
-
-static int
-supervisor_take_signals(struct supervisor *s)
-{
-	static const int signals[] = { SIGCHLD, SIGHUP, SIGUSR1, SIGUSR2,
-		SIGTERM, SIGQUIT, SIGINT };
-	sigset_t set;
-
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(&set, signals[i]);
-	/* A reader that is gone, or a file that may not grow, ends no write. */
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
-	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
-		return -1;
-	return loop_signals(&s->loop, &set, supervisor_signalled, s);
 }
 
 /* --- the terminal of -D, and the service manager -------------------------- */
@@ -224,14 +184,36 @@ supervisor_is_ready(const struct supervisor *s)
 	return true;
 }
 
-/* Sends the text that the service manager shows, if it has changed. */
+/*
+ * After the settling of each turn, and before the first: says to the service
+ * manager that the daemon is ready, and sends it the text that it shows, now
+ * and then, if that has changed.
+ */
 static void
-supervisor_tell_status(struct supervisor *s)
+supervisor_report(struct supervisor *s, tstamp now)
 {
 	unsigned processes = 0, active = 0, failed = 0, apps = 0;
 	unsigned long waiting = 0;
 	char text[sizeof(s->told.text)];
 
+	if (s->stopping)
+		return;
+	if (!s->told.ready && supervisor_is_ready(s)) {
+		s->told.ready = notify_send("READY=1") == 0;
+		if (s->told.ready)
+			background_report(EX_OK);
+		else /* The message must not be lost. */
+			timer_advance(
+			    &s->loop.timers, &s->told.timer, now + STATUS_PACE);
+	}
+	if (!notify_wanted())
+		return;
+	if (now < s->told.at) {
+		/* Changes of this turn are told when it is time. */
+		timer_advance(&s->loop.timers, &s->told.timer, s->told.at);
+		return;
+	}
+	s->told.at = now + STATUS_PACE;
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
 
@@ -253,33 +235,6 @@ supervisor_tell_status(struct supervisor *s)
 		timer_advance(&s->loop.timers, &s->told.timer, s->told.at);
 	else
 		(void)snprintf(s->told.text, sizeof(s->told.text), "%s", text);
-}
-
-/* After the settling of each turn, and before the first. */
-static void
-supervisor_report(struct supervisor *s, tstamp now)
-{
-	if (s->stopping)
-		return;
-	if (!s->told.ready && supervisor_is_ready(s)) {
-		if (notify_send("READY=1") == -1) {
-			/* The message must not be lost. */
-			timer_advance(
-			    &s->loop.timers, &s->told.timer, now + STATUS_PACE);
-		} else {
-			s->told.ready = true;
-			background_report(EX_OK);
-		}
-	}
-	if (!notify_wanted())
-		return;
-	if (now < s->told.at) {
-		/* Changes of this turn are told when it is time. */
-		timer_advance(&s->loop.timers, &s->told.timer, s->told.at);
-		return;
-	}
-	s->told.at = now + STATUS_PACE;
-	supervisor_tell_status(s);
 }
 
 /* The timer makes a turn of the loop, and supervisor_report() does the rest. */
@@ -305,33 +260,11 @@ supervisor_say_alive(struct timer *t, tstamp now)
 
 /* --- the loop ----------------------------------------------------------- */
 
-/* While there are connections, those that wait are looked at once a second. */
-static void
-supervisor_second_passed(struct timer *t, tstamp now)
-{
-	waiters_sweep(TIMER_OWNER(t, struct supervisor, second), now);
-}
-
-/* Tells that the watch had to interrupt this turn, and in what. */
-static void
-supervisor_log_long_turn(struct supervisor *s, tstamp now)
-{
-	struct watch_sight at;
-	const struct group *g;
-
-	if (!watch_saw(&s->watch, &at))
-		return;
-	g = at.app < s->pool.napps ? s->groups[at.app] : NULL;
-	log_limited(&s->long_turn_rate, now, LOG_LEVEL_WARN,
-	    "a turn of the loop lasted %.3f s and was interrupted at %s%s%s",
-	    tspan_to_seconds(loop_lasts(&s->loop)),
-	    at.call == NULL ? "work" : at.call, g == NULL ? "" : " for ",
-	    g == NULL ? "" : g->name);
-}
-
 static void
 supervisor_turn(struct supervisor *s)
 {
+	struct watch_sight at;
+	const struct group *g;
 	tstamp now;
 
 	if (loop_turn(&s->loop, pool_deadline(&s->pool)) == -1 &&
@@ -340,13 +273,22 @@ supervisor_turn(struct supervisor *s)
 	now = loop_now(&s->loop);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
+	/* While there are connections, those that wait are looked at. */
 	if (s->second.at == TSTAMP_NEVER &&
 	    s->pool.nconns > s->pool.free_conns.count)
 		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	settle_actions(s);
 	s->control->turn(s->control_arg, now);
 	supervisor_report(s, now);
-	supervisor_log_long_turn(s, now);
+	/* The watch had to interrupt this turn. */
+	if (!watch_saw(&s->watch, &at))
+		return;
+	g = at.app < s->pool.napps ? s->groups[at.app] : NULL;
+	log_limited(&s->long_turn_rate, now, LOG_LEVEL_WARN,
+	    "a turn of the loop lasted %.3f s and was interrupted at %s%s%s",
+	    tspan_to_seconds(loop_lasts(&s->loop)),
+	    at.call == NULL ? "work" : at.call, g == NULL ? "" : " for ",
+	    g == NULL ? "" : g->name);
 }
 
 int
@@ -381,6 +323,8 @@ supervisor_stop_lanes(struct supervisor *s)
 int
 supervisor_init(struct supervisor *s, struct conf *config)
 {
+	static const int signals[] = { SIGCHLD, SIGHUP, SIGUSR1, SIGUSR2,
+		SIGTERM, SIGQUIT, SIGINT };
 	const char *slow_start =
 	    "starting a process takes long (a dead file server?): "
 	    "another thread helps";
@@ -388,14 +332,19 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	    "looking at a file takes long (a dead file server?): "
 	    "another thread helps";
 
+	sigset_t set;
+
 	memset(s, 0, sizeof(*s));
 	s->config = config;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
 	TAILQ_INIT(&s->start_queue);
 	TAILQ_INIT(&s->starting);
 	RB_INIT(&s->pids);
 	TAILQ_INIT(&s->templates.all);
 	TAILQ_INIT(&s->templates.forks);
-	timer_init(&s->second, supervisor_second_passed);
+	timer_init(&s->second, waiters_sweep);
 	timer_init(&s->files_timer, restart_files_look);
 	timer_init(&s->hangup, supervisor_look_at_terminal);
 	death_init(s);
@@ -410,11 +359,14 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	hangup_init();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (keeper_init(s) == -1 || poolcounter_init(s) == -1 ||
+	/* A reader that is gone, or a file that may not grow, ends no write. */
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
+	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR || keeper_init(s) == -1 ||
+	    poolcounter_init(s) == -1 ||
 	    ring_init(&s->events, EVENTS_SIZE) == -1 ||
 	    loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 ||
-	    supervisor_take_signals(s) == -1 ||
+	    loop_signals(&s->loop, &set, supervisor_signalled, s) == -1 ||
 	    lane_start(&s->spawner, &s->loop, "spawner", slow_start) == -1 ||
 	    lane_start(&s->closer, &s->loop, "closer", NULL) == -1 ||
 	    lane_start(&s->looker, &s->loop, "looker", slow_look) == -1 ||

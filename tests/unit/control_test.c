@@ -53,8 +53,9 @@ static void *reload_arg;
 /* --- the supervisor ----------------------------------------------------- */
 
 void
-supervisor_stop(struct supervisor *s, tstamp at)
+supervisor_stop(struct supervisor *s, bool at_once, tstamp at)
 {
+	(void)at_once;
 	(void)at;
 	stops++;
 	s->stopping = true;
