@@ -27,6 +27,13 @@
 #include "sys/wire.h"
 #include "worker/worker.h"
 
+/* Some architectures have accept4(2) alone. */
+#ifdef SYS_accept
+#define CALL_ACCEPT SYS_accept
+#else
+#define CALL_ACCEPT SYS_accept4
+#endif
+
 /* Lists grow by so many calls, or sessions. */
 #define GROWTH 16
 
@@ -60,7 +67,7 @@ call_receive(int notify, struct call *out)
 	*out = (struct call){
 		.id = u.n.id,
 		.tid = (pid_t)u.n.pid,
-		.accepts = d->nr != SYS_prctl,
+		.accepts = d->nr == SYS_accept4 || d->nr == CALL_ACCEPT,
 		.fd = (int)d->args[0],
 		.flags = d->nr == SYS_accept4 ? (int)d->args[3] : 0,
 		.address = d->args[1],

@@ -40,20 +40,19 @@
 #define SYS_accept SYS_accept4
 #endif
 
+/* Calls that take 16-bit numbers without this suffix on old platforms. */
+#ifdef SYS_setresuid32
+#define CALL(name) SYS_##name##32
+#else
+#define CALL(name) SYS_##name
+#endif
+
 /* The half of a 64-bit argument that an int is in. */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define INT_HALF 4
 #else
 #define INT_HALF 0
 #endif
-
-/*
- * The last two arguments of calls that go past the filter; the calls it reports
- * do not use them. A program that knew the words would only keep connections
- * from itself, as none but the doorbell comes to its socket.
- */
-#define FIRST_WORD 0x61707070U
-#define SECOND_WORD 0x6f6f6c64U
 
 /* The lines of the filter, so that jumps have names. */
 enum {
@@ -63,6 +62,12 @@ enum {
 	IS_ACCEPT4,
 	IS_ACCEPT,
 	IS_RING,
+	IS_SETUID,
+	IS_SETGID,
+	IS_SETREUID,
+	IS_SETREGID,
+	IS_SETRESUID,
+	IS_SETRESGID,
 	IS_PRCTL,
 	LOAD_OPTION,
 	IS_DUMPABLE,
@@ -85,8 +90,9 @@ enum {
 
 /*
  * io_uring could accept past us, so it is refused: programs that use it can do
- * without. Before a program hides its memory, as prctl(2) can, the process that
- * answers opens it.
+ * without. Before a program hides its memory, as prctl(2) can, or becomes
+ * another user or group, which hides it, too, the process that answers opens
+ * it.
  */
 static const struct sock_filter lines[LINES] = {
 	LOAD(LOAD_ARCH, FIELD(arch)),
@@ -94,14 +100,20 @@ static const struct sock_filter lines[LINES] = {
 	LOAD(LOAD_CALL, FIELD(nr)),
 	IF(IS_ACCEPT4, SYS_accept4, LOAD_FIRST, IS_ACCEPT),
 	IF(IS_ACCEPT, SYS_accept, LOAD_FIRST, IS_RING),
-	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_PRCTL),
+	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_SETUID),
+	IF(IS_SETUID, CALL(setuid), LOAD_FIRST, IS_SETGID),
+	IF(IS_SETGID, CALL(setgid), LOAD_FIRST, IS_SETREUID),
+	IF(IS_SETREUID, CALL(setreuid), LOAD_FIRST, IS_SETREGID),
+	IF(IS_SETREGID, CALL(setregid), LOAD_FIRST, IS_SETRESUID),
+	IF(IS_SETRESUID, CALL(setresuid), LOAD_FIRST, IS_SETRESGID),
+	IF(IS_SETRESGID, CALL(setresgid), LOAD_FIRST, IS_PRCTL),
 	IF(IS_PRCTL, SYS_prctl, LOAD_OPTION, ALLOW),
 	LOAD(LOAD_OPTION, FIELD(args) + INT_HALF),
 	IF(IS_DUMPABLE, PR_SET_DUMPABLE, LOAD_FIRST, ALLOW),
 	LOAD(LOAD_FIRST, FIELD(args[4]) + INT_HALF),
-	IF(IS_FIRST, FIRST_WORD, LOAD_SECOND, NOTIFY),
+	IF(IS_FIRST, ACCEPTFILTER_FIRST, LOAD_SECOND, NOTIFY),
 	LOAD(LOAD_SECOND, FIELD(args[5]) + INT_HALF),
-	IF(IS_SECOND, SECOND_WORD, ALLOW, NOTIFY),
+	IF(IS_SECOND, ACCEPTFILTER_SECOND, ALLOW, NOTIFY),
 	RETURN(ALLOW, SECCOMP_RET_ALLOW),
 	RETURN(NOTIFY, SECCOMP_RET_USER_NOTIF),
 	RETURN(REFUSE, SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)),
@@ -158,8 +170,8 @@ acceptfilter_hide(void)
 		0
 	};
 
-	if (syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, FIRST_WORD,
-		SECOND_WORD) == -1)
+	if (syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, ACCEPTFILTER_FIRST,
+		ACCEPTFILTER_SECOND) == -1)
 		return -1;
 	/* The ambient set goes along. */
 	return (int)syscall(SYS_capset, &header, none);
@@ -194,6 +206,6 @@ acceptfilter_is(int fd)
 int
 acceptfilter_accept(int fd)
 {
-	return (int)syscall(
-	    SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC, FIRST_WORD, SECOND_WORD);
+	return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC,
+	    ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND);
 }

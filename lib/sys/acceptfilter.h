@@ -9,6 +9,14 @@
 #include <stdbool.h>
 
 /*
+ * The last two of the six arguments of a call that goes past the filter; the
+ * calls it reports do not use them. A program that knew the words would only
+ * keep connections from itself, as none but the doorbell comes to its socket.
+ */
+#define ACCEPTFILTER_FIRST 0x61707070U
+#define ACCEPTFILTER_SECOND 0x6f6f6c64U
+
+/*
  * Whether this process may install the filter, and guard the process that
  * answers, without giving up that programs gain rights by being set-user-ID: it
  * has CAP_SYS_ADMIN and CAP_NET_BROADCAST.
@@ -18,11 +26,11 @@ bool acceptfilter_privileged(void);
 /*
  * From now on accept() in this thread and in all it starts is reported to the
  * descriptor returned, CLOEXEC and the caller's. So is a request of prctl(2)
- * to hide memory; io_uring, which could accept past the filter, fails with
- * ENOSYS. Async-signal-safe. Returns -1 and errno: EACCES, neither the
- * privilege nor no_new_privs is there; or ENOSYS, EINVAL, EPERM, where the
- * kernel or the sandbox this runs in does not allow it, or EBUSY, another
- * process listens already.
+ * to hide memory, and of setuid(2) and its like, which hide it, too; io_uring,
+ * which could accept past the filter, fails with ENOSYS. Async-signal-safe.
+ * Returns -1 and errno: EACCES, neither the privilege nor no_new_privs is
+ * there; or ENOSYS, EINVAL, EPERM, where the kernel or the sandbox this runs in
+ * does not allow it, or EBUSY, another process listens already.
  */
 int acceptfilter_install(void);
 

@@ -194,14 +194,16 @@ set_identity(struct start *st)
 	const struct child_spec *s = st->spec;
 
 	if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1 ||
-	    syscall(CALL_SETRESGID, s->gid, s->gid, s->gid) == -1)
+	    syscall(CALL_SETRESGID, s->gid, s->gid, s->gid, 0,
+		ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND) == -1)
 		return -1;
 	/* A process that is not root's would keep these in the next step. */
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
 		return -1;
 	if (s->filter_accept && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == -1)
 		return -1;
-	if (syscall(CALL_SETRESUID, s->uid, s->uid, s->uid) == -1)
+	if (syscall(CALL_SETRESUID, s->uid, s->uid, s->uid, 0,
+		ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND) == -1)
 		return -1;
 	return s->filter_accept ? acceptfilter_guard() : 0;
 }

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 
 #include "adapter/accept.h"
@@ -54,11 +55,35 @@ a_program_that_has_ended_leaves_no_number_to_signal(void)
 	CHECK_EQ(0, p.pid);
 }
 
+/*
+ * Another user's memory is hidden, and a processor may be late in coming to the
+ * adapter: the program waits for it.
+ */
+static void
+a_program_that_changes_its_user_or_group_waits_for_the_adapter(void)
+{
+	char *argv[] = { (char *)"/proc/self/exe", (char *)"become", NULL };
+	struct pollfd call;
+	struct program p;
+
+	if (!started(&p, argv))
+		SKIP("no seccomp notifications here");
+	call = (struct pollfd){ .fd = p.notify, .events = POLLIN };
+	CHECK_EQ(1, poll(&call, 1, 10000));
+	CHECK_EQ(POLLIN, call.revents);
+	CHECK_EQ(0, kill(p.pid, SIGKILL));
+	CHECK_EQ(p.pid, waitpid(p.pid, NULL, 0));
+	close(p.notify);
+}
+
 int
 main(int argc, char **argv)
 {
+	if (argc == 2 && strcmp(argv[1], "become") == 0)
+		return setgid(getgid());
 	check_start(argc, argv);
 	RUN(a_program_that_did_not_start_leaves_no_number_to_signal);
 	RUN(a_program_that_has_ended_leaves_no_number_to_signal);
+	RUN(a_program_that_changes_its_user_or_group_waits_for_the_adapter);
 	return check_finish();
 }
