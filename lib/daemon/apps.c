@@ -397,22 +397,6 @@ apps_close(struct group *g, tstamp now)
 	template_end(g, now);
 }
 
-static struct group *
-apps_add(struct supervisor *s, const struct conf_app *app,
-    struct app_listeners *opened, FILE *answer, tstamp now)
-{
-	struct group *g = apps_new(s, app, now);
-
-	if (g == NULL) {
-		logging_tell(
-		    answer, false, "%s: %s", app->name, strerror(errno));
-		return NULL;
-	}
-	listeners_claim(g, opened, false);
-	logging_tell(answer, true, "%s: added", app->name);
-	return g;
-}
-
 /*
  * Whether all processes are to be replaced: they would be started with other
  * things now, among them the sockets they accept from themselves.
@@ -531,10 +515,15 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			    s->pool.apps[n].phase < APP_OVER &&
 			    group_remains(s->groups[n], app))
 				g = s->groups[n];
-		if (g != NULL)
+		if (g != NULL) {
 			apps_change_one(g, app, &prepared[i], answer, now);
-		else
-			g = apps_add(s, app, &prepared[i], answer, now);
+		} else if ((g = apps_new(s, app, now)) != NULL) {
+			listeners_claim(g, &prepared[i], false);
+			logging_tell(answer, true, "%s: added", app->name);
+		} else {
+			logging_tell(answer, false, "%s: %s", app->name,
+			    strerror(errno));
+		}
 		if (g == NULL || former == NULL || former == g)
 			continue;
 		/* It is held as the former one is, which leaves now. */

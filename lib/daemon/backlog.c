@@ -73,7 +73,8 @@ struct backlog_look {
 	struct open_listener *listeners;
 	size_t nlisteners;
 	bool connections; /* of these are wanted */
-	const struct open_listener *asked; /* whose connections are listed */
+	const struct open_listener
+	    *asked; /* whose; NULL: other listeners are */
 	struct open_process *processes;
 	size_t nprocesses;
 	bool silent; /* one of them is */
@@ -87,11 +88,33 @@ struct backlog_look {
 };
 
 static bool
-open_take(void *arg, const struct socket_seen *seen)
+open_is_of(
+    const union sockets_address *listener, const union sockets_address *conn)
+{
+	/* An abstract name begins with NUL, and is listed with '@'. */
+	size_t skip = listener->un.sun_path[0] == '\0';
+
+	if (listener->any.sa_family != AF_UNIX)
+		return sockets_covers(listener, conn);
+	return conn->any.sa_family == AF_UNIX &&
+	    strncmp(conn->un.sun_path + skip, listener->un.sun_path + skip,
+		sizeof(listener->un.sun_path) - 1) == 0;
+}
+
+/* Notes a connection of the listener asked for, or a listener not ours. */
+static bool
+open_found(void *arg, const struct socket_seen *seen)
 {
 	struct backlog_look *l = arg;
+	bool listens = seen->state == TCP_LISTEN;
 	struct open_socket *s;
 
+	if (seen->inode == 0 || listens != (l->asked == NULL) ||
+	    (!listens && !open_is_of(&l->asked->addr, &seen->addr)))
+		return true;
+	for (size_t i = 0; i < l->nlisteners; i++)
+		if (l->listeners[i].inode == seen->inode)
+			return true;
 	if (l->nsockets == l->room) {
 		s = reallocarray(
 		    l->sockets, 2 * l->room + 64, sizeof(*l->sockets));
@@ -104,42 +127,11 @@ open_take(void *arg, const struct socket_seen *seen)
 	}
 	s = &l->sockets[l->nsockets++];
 	*s = (struct open_socket){ .inode = seen->inode };
-	if (seen->state == TCP_LISTEN)
+	if (listens)
 		memcpy(&s->at, &seen->addr, sizeof(s->at));
 	else
 		l->connected = true;
 	return true;
-}
-
-static bool
-open_found_listener(void *arg, const struct socket_seen *seen)
-{
-	const struct backlog_look *l = arg;
-
-	for (size_t i = 0; i < l->nlisteners; i++)
-		if (l->listeners[i].inode == seen->inode)
-			return true;
-	return seen->inode == 0 || open_take(arg, seen);
-}
-
-static bool
-open_found_connection(void *arg, const struct socket_seen *seen)
-{
-	const struct backlog_look *l = arg;
-	const union sockets_address *of = &l->asked->addr;
-	const char *name = of->un.sun_path;
-	bool ours = false;
-
-	if (seen->inode == 0 || seen->state == TCP_LISTEN)
-		return true;
-	/* An abstract name begins with NUL, and is listed with '@'. */
-	if (of->any.sa_family != AF_UNIX)
-		ours = sockets_covers(of, &seen->addr);
-	else if (seen->addr.any.sa_family == AF_UNIX)
-		ours = strncmp(seen->addr.un.sun_path + (name[0] == '\0'),
-			   name + (name[0] == '\0'),
-			   sizeof(of->un.sun_path) - 1) == 0;
-	return !ours || open_take(arg, seen);
 }
 
 static int
@@ -178,16 +170,15 @@ backlog_look_work(struct lane_job *job)
 	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
 
 	if (l->silent &&
-	    !sockets_tcp(
-		1U << TCP_LISTEN, 0, SOCKETS_ALL, open_found_listener, l))
+	    !sockets_tcp(1U << TCP_LISTEN, 0, SOCKETS_ALL, open_found, l))
 		l->silent = false;
 	for (size_t i = 0; l->connections && i < l->nlisteners; i++) {
 		l->asked = &l->listeners[i];
 		if (l->asked->addr.any.sa_family == AF_UNIX
-			? !sockets_unix(SOCKETS_ALL, open_found_connection, l)
+			? !sockets_unix(SOCKETS_ALL, open_found, l)
 			: !sockets_tcp(HELD_STATES,
 			      ntohs(l->asked->addr.in.sin_port), SOCKETS_ALL,
-			      open_found_connection, l))
+			      open_found, l))
 			l->unknown = true;
 	}
 	if (l->nsockets == 0)
@@ -200,11 +191,11 @@ backlog_look_work(struct lane_job *job)
 		if (procinfo_sockets(pid, open_found_descriptor, l) == -1 &&
 		    errno != ESRCH)
 			l->unknown = true;
-		for (int n = 0; n < CHILDREN_MAX && pid > 0; n++) {
+		for (int n = 0; n < CHILDREN_MAX; n++) {
 			pid = procinfo_child(pid);
-			if (pid > 0)
-				(void)procinfo_sockets(
-				    pid, open_found_descriptor, l);
+			if (pid <= 0)
+				break;
+			(void)procinfo_sockets(pid, open_found_descriptor, l);
 		}
 	}
 	for (size_t i = 0; i < l->nsockets; i++)
@@ -288,12 +279,11 @@ backlog_looked(struct lane_job *job, tstamp now)
 			pool_worked(&w->sup->pool, w->process, w->processors,
 			    true, now);
 	}
-	if (g != NULL) {
+	if (g != NULL)
 		g->backlog.open_at =
 		    tstamp_add(now, OPEN_REST * (now - l->began));
-		if (!silent || accepts || !l->silent)
-			;
-		else if (l->own.sin6_family != AF_UNSPEC)
+	if (silent && !accepts && l->silent) {
+		if (l->own.sin6_family != AF_UNSPEC)
 			tell_wrong_port(g, l);
 		else
 			g->backlog.wrong_port[0] = '\0';
@@ -308,7 +298,6 @@ backlog_looked(struct lane_job *job, tstamp now)
 static void
 open_look(struct group *g, bool silent, tspan pause, tstamp now)
 {
-	struct supervisor *s = g->sup;
 	struct backlog_look *l;
 	struct app_listener *al;
 	const struct worker *w;
@@ -325,11 +314,6 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return;
-	l->job.work = backlog_look_work;
-	l->job.done = backlog_looked;
-	l->began = now;
-	l->connections = group_accepts_itself(g);
-	l->generation = s->pool.apps[g->app].generation;
 	l->listeners = calloc(n, sizeof(*l->listeners));
 	l->processes = calloc(workers, sizeof(*l->processes));
 	if (l->listeners == NULL || l->processes == NULL) {
@@ -345,23 +329,28 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 		l->listeners[l->nlisteners++].addr.storage = open->addr;
 	}
 	TAILQ_FOREACH(w, &g->workers, next) {
+		bool listens = silent && !g->closing && is_silent(w);
+
 		if (w->pid == 0)
 			continue;
 		l->processes[l->nprocesses++] = (struct open_process){
-			.number = w->process,
-			.pid = w->pid,
-			.silent = silent && !g->closing && is_silent(w),
+			.number = w->process, .pid = w->pid, .silent = listens
 		};
-		l->silent = l->silent || l->processes[l->nprocesses - 1].silent;
+		l->silent = l->silent || listens;
 	}
+	l->connections = group_accepts_itself(g);
 	if (!l->connections && !l->silent) {
 		open_free(l);
 		return;
 	}
+	l->job.work = backlog_look_work;
+	l->job.done = backlog_looked;
+	l->began = now;
+	l->generation = g->sup->pool.apps[g->app].generation;
+	l->group = g;
 	g->backlog.opened = now;
 	g->backlog.look = l;
-	l->group = g;
-	lane_submit(&s->looker, &l->job);
+	lane_submit(&g->sup->looker, &l->job);
 }
 
 void
@@ -492,10 +481,9 @@ look_later(struct group *g, tstamp now)
 {
 	tspan pause = g->conf->pool.start_delay / LOOKS;
 
+	pause = tstamp_min(pause, LOOK_PAUSE_MAX);
 	if (pause < LOOK_PAUSE_MIN)
 		pause = LOOK_PAUSE_MIN;
-	else if (pause > LOOK_PAUSE_MAX)
-		pause = LOOK_PAUSE_MAX;
 	timer_set(
 	    &g->sup->loop.timers, &g->backlog.timer, tstamp_add(now, pause));
 }

@@ -35,6 +35,8 @@ struct app_listener {
 	tstamp serve_until; /* likewise, if the processes are to empty it */
 };
 
+/* --- reload.c ----------------------------------------------------------- */
+
 /*
  * What a change needs opened: noted first, while nobody could notice, and then
  * opened by a lane, for any user who can read the folder of a socket can make a
@@ -85,6 +87,8 @@ void openings_forget(struct openings *all);
 
 /* Opens here and now what was noted. An exit status of sysexits.h. */
 int openings_now(struct openings *all);
+
+/* --- listeners.c -------------------------------------------------------- */
 
 /*
  * Notes listeners at this address of an app (several where the service manager

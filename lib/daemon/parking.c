@@ -55,20 +55,21 @@ struct parked {
 static void
 parking_move(struct parked *k, enum parked_state state)
 {
-	struct group *g = k->group;
+	struct parking *p = &k->group->parking;
+	struct parkeds *const lists[] = {
+		[PARKED_AWAY] = NULL,
+		[PARKED_IDLE] = &p->idle,
+		[PARKED_STIRRED] = &p->stirred,
+	};
 
-	if (k->state == PARKED_IDLE)
-		TAILQ_REMOVE(&g->parking.idle, k, next);
-	if (k->state == PARKED_STIRRED)
-		TAILQ_REMOVE(&g->parking.stirred, k, next);
-	if (state == PARKED_IDLE)
-		TAILQ_INSERT_TAIL(&g->parking.idle, k, next);
-	if (state == PARKED_STIRRED)
-		TAILQ_INSERT_TAIL(&g->parking.stirred, k, next);
-	if (k->state != PARKED_AWAY)
-		g->parking.n--;
-	if (state != PARKED_AWAY)
-		g->parking.n++;
+	if (lists[k->state] != NULL) {
+		TAILQ_REMOVE(lists[k->state], k, next);
+		p->n--;
+	}
+	if (lists[state] != NULL) {
+		TAILQ_INSERT_TAIL(lists[state], k, next);
+		p->n++;
+	}
 	k->state = (uint8_t)state;
 }
 
@@ -88,15 +89,13 @@ parking_drop(struct supervisor *s, struct parked *k)
 static void
 parking_end(struct parked *k, enum park_end how, tstamp now)
 {
-	struct group *g = k->group;
-	int fd = k->io.fd;
-	bool tcp = k->tcp;
+	const struct parked was = *k;
+	struct group *g = was.group;
 
-	if (!k->fresh)
-		how = PARK_SERVED;
 	parking_drop(g->sup, k);
-	keeper_close_conn(g, fd, tcp, false);
-	pool_park_ended(&g->sup->pool, g->app, how, now);
+	keeper_close_conn(g, was.io.fd, was.tcp, false);
+	pool_park_ended(
+	    &g->sup->pool, g->app, was.fresh ? how : PARK_SERVED, now);
 }
 
 static void
@@ -520,6 +519,7 @@ waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 	static struct pollfd polls[WAITERS_SWEEP_MAX];
 	static uint32_t conns[WAITERS_SWEEP_MAX];
 	const struct pool *p = &s->pool;
+	struct group *g = s->groups[app];
 	nfds_t n = 0;
 
 	for (uint32_t c = p->apps[app].queue.first;
@@ -531,14 +531,15 @@ waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 	if (n == 0 || poll(polls, n, 0) <= 0)
 		return;
 	for (nfds_t i = 0; i < n; i++) {
+		struct accepted *c = &s->accepted[conns[i]];
+
 		/* Dropping a connection may have let others be handed out. */
 		if (polls[i].revents == 0 ||
 		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !waiters_is_gone(&polls[i],
-			s->groups[app]->conf->refusal.protocol,
-			s->accepted[conns[i]].handed))
+		    !waiters_is_gone(
+			&polls[i], g->conf->refusal.protocol, c->handed))
 			continue;
-		parking_close(s->groups[app], &s->accepted[conns[i]]);
+		parking_close(g, c);
 		pool_abandoned(&s->pool, conns[i], now);
 	}
 }

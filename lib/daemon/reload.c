@@ -6,6 +6,7 @@
  */
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,141 @@
 
 /* The longest wait for what a change leaves to the lane. */
 #define RELOAD_SETTLE TSPAN_SECONDS(1)
+
+/* --- what a change opens -------------------------------------------------- */
+
+struct opening {
+	STAILQ_ENTRY(opening) next;
+	struct listener *into;
+	struct listener listener;
+	struct listener_spec spec;
+	struct listener_file unless; /* of spec */
+	char what[256];
+	const char *why;
+	int error; /* of opening it; 0: none */
+};
+
+void
+openings_init(struct openings *all, FILE *answer)
+{
+	STAILQ_INIT(&all->list);
+	all->answer = answer;
+	all->error = 0;
+}
+
+void
+openings_fail(struct openings *all, int error, const char *fmt, ...)
+{
+	char why[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(why, sizeof(why), fmt, ap);
+	va_end(ap);
+	logging_tell(all->answer, false, "%s", why);
+	all->error = error;
+}
+
+void
+openings_add(struct openings *all, struct listener *l,
+    const struct listener_spec *spec, const char *fmt, ...)
+{
+	struct opening *o = calloc(1, sizeof(*o));
+	va_list ap;
+
+	if (o == NULL) {
+		openings_fail(all, ENOMEM, "%s: no memory", spec->name);
+		return;
+	}
+	va_start(ap, fmt);
+	(void)vsnprintf(o->what, sizeof(o->what), fmt, ap);
+	va_end(ap);
+	o->into = l;
+	o->listener.fd = -1;
+	o->spec = *spec;
+	if (spec->unless != NULL) {
+		o->unless = *spec->unless;
+		o->spec.unless = &o->unless;
+	}
+	STAILQ_INSERT_TAIL(&all->list, o, next);
+}
+
+static void
+openings_work(struct lane_job *job)
+{
+	struct openings *all = LOOP_OWNER(job, struct openings, job);
+	struct opening *o;
+
+	STAILQ_FOREACH(o, &all->list, next)
+		if (listener_open(&o->listener, &o->spec, &o->why) == -1)
+			o->error = errno;
+}
+
+void
+openings_submit(struct openings *all, struct lane *lane,
+    void (*done)(struct lane_job *, tstamp now))
+{
+	all->job = (struct lane_job){ .work = openings_work, .done = done };
+	all->lane = lane;
+	lane_submit(lane, &all->job);
+}
+
+void
+openings_forget(struct openings *all)
+{
+	struct opening *o;
+
+	STAILQ_FOREACH(o, &all->list, next)
+		o->into = NULL;
+}
+
+bool
+openings_end(struct openings *all)
+{
+	struct opening *o;
+	char text[128];
+
+	while ((o = STAILQ_FIRST(&all->list)) != NULL) {
+		STAILQ_REMOVE_HEAD(&all->list, next);
+		if (o->into != NULL)
+			*o->into = o->listener;
+		else
+			acceptor_discard(all->lane, &o->listener);
+		errno = o->error;
+		if (errno != 0 && (errno != EEXIST || o->spec.unless == NULL))
+			openings_fail(all, o->error, "%s: %s: %s", o->what,
+			    o->why,
+			    listener_explain(&o->spec, text, sizeof(text)));
+		free(o);
+	}
+	return all->error == 0;
+}
+
+int
+openings_now(struct openings *all)
+{
+	openings_work(&all->job);
+	return openings_end(all) ? EX_OK : opening_status(all->error);
+}
+
+size_t
+openings_inherited(struct openings *all, const struct conf_listen *where,
+    const char *of, int fds[INHERITED_MAX])
+{
+	size_t n = 1;
+
+	fds[0] = -1;
+	if (where->kind == CONF_LISTEN_FD)
+		n = activation_find(where->fd_name, INHERITED_MAX, fds);
+	if (n == 0)
+		openings_fail(all, ENOENT,
+		    "%s: %s: the service manager gave no socket of that name "
+		    "(LISTEN_FDNAMES)",
+		    of, where->text);
+	return n;
+}
+
+/* --- a reload ------------------------------------------------------------- */
 
 struct asker {
 	TAILQ_ENTRY(asker) next;

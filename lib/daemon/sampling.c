@@ -71,55 +71,49 @@ sampling_cpu(struct worker *w, tstamp now)
 
 /* --- rounds --------------------------------------------------------------- */
 
+/* Between samples of the size, and of the processor time; NEVER: none. */
 static tspan
-sampling_memory_pause(const struct conf_app *conf)
+sampling_memory_pause(const struct group *g)
 {
-	tspan pause = conf->pool.update_interval;
+	const struct app_options *o = &g->conf->pool;
 
+	if (o->max_memory == 0)
+		return TSTAMP_NEVER;
+	return o->update_interval < SAMPLING_PAUSE_MIN ? SAMPLING_PAUSE_MIN
+						       : o->update_interval;
+}
+
+static tspan
+sampling_cpu_pause(const struct group *g)
+{
+	const struct app_options *o = &g->conf->pool;
+	tspan pause = o->update_interval;
+
+	if (!group_accepts_itself(g))
+		return TSTAMP_NEVER;
+	if (o->max_idle_time > 0)
+		pause = tstamp_min(pause, o->max_idle_time);
+	pause = tstamp_min(pause / SAMPLING_CPU, SAMPLING_PAUSE_MAX);
 	return pause < SAMPLING_PAUSE_MIN ? SAMPLING_PAUSE_MIN : pause;
 }
 
 static tspan
-sampling_cpu_pause(const struct conf_app *conf)
-{
-	tspan pause = conf->pool.update_interval;
-
-	if (conf->pool.max_idle_time > 0 && conf->pool.max_idle_time < pause)
-		pause = conf->pool.max_idle_time;
-	pause /= SAMPLING_CPU;
-	if (pause < SAMPLING_PAUSE_MIN)
-		return SAMPLING_PAUSE_MIN;
-	return pause > SAMPLING_PAUSE_MAX ? SAMPLING_PAUSE_MAX : pause;
-}
-
-/* Until processes of the app are to be sampled again; NEVER: they are not. */
-static tspan
 sampling_pause(const struct group *g)
 {
-	tspan pause = TSTAMP_NEVER;
-
-	if (g->conf->pool.max_memory > 0)
-		pause = sampling_memory_pause(g->conf);
-	if (group_accepts_itself(g))
-		pause = tstamp_min(pause, sampling_cpu_pause(g->conf));
-	return pause;
+	return tstamp_min(sampling_memory_pause(g), sampling_cpu_pause(g));
 }
 
 /* Samples the worker, if it is ready and due. Whether it is. */
 static bool
 sampling_look(struct worker *w, tstamp now)
 {
-	const struct conf_app *conf = w->group->conf;
 	uint8_t state = w->sup->pool.processes[w->process].state;
-	tspan pause = sampling_memory_pause(conf);
-	bool memory, cpu;
-
-	memory = conf->pool.max_memory > 0 &&
-	    (state == PROCESS_IDLE || state == PROCESS_ACTIVE) &&
+	tspan pause = sampling_memory_pause(w->group);
+	bool memory = (state == PROCESS_IDLE || state == PROCESS_ACTIVE) &&
 	    now - w->memory_at >= pause - pause / 4;
-	cpu = w->pid != 0 && group_accepts_itself(w->group) &&
-	    state == PROCESS_IDLE &&
-	    now - w->cpu_at >= sampling_cpu_pause(conf) / 2;
+	bool cpu = w->pid != 0 && state == PROCESS_IDLE &&
+	    now - w->cpu_at >= sampling_cpu_pause(w->group) / 2;
+
 	if (memory)
 		sampling_memory(w, now);
 	if (cpu)
