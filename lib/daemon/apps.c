@@ -1,18 +1,15 @@
 /*
  * The apps of a configuration, and their listeners.
  *
- * An app claims the listeners at its addresses. A socket that is open is never
- * closed and bound again, for what waits in its backlog would be reset: so
- * every address of a new configuration is looked for among all listeners that
- * there are, and a listener goes to the app that has its address now, with its
- * backlog. Only what nobody has is opened, before anything is changed, and
+ * A socket that is open is never closed and bound again, for what waits in its
+ * backlog would be reset: each listener goes to the app that has its address
+ * now. Only what nobody has is opened, before anything is changed, and
  * listeners that no app has claimed leave when all have.
  *
  * An app that leaves serves out what waits and what is in its backlogs, within
  * its stop_timeout. If it comes back meanwhile, the group that leaves is the
- * app again, with its waiters, its processes and its sockets: another one
- * beside it would find its address taken, and a configuration that is removed
- * and added again would leave one more behind each time.
+ * app again, with all it has: another one beside it would find its address
+ * taken.
  */
 
 #include <assert.h>
@@ -236,20 +233,14 @@ group_find(const struct supervisor *s, const char *name)
 bool
 group_is_another(const struct group *g, const struct conf_app *app)
 {
-	static const enum {
-		MANY,
-		ONE,
-		NONE,
-		ITS_OWN
-	} connections[] = {
-		[CONF_HANDOFF_NATIVE] = MANY,
-		[CONF_HANDOFF_ACCEPT] = MANY,
-		[CONF_HANDOFF_STDIO] = ONE,
-		[CONF_HANDOFF_NONE] = NONE,
-		[CONF_HANDOFF_LISTEN] = ITS_OWN,
-	};
+	enum conf_handoff a = g->conf->handoff, b = app->handoff;
 
-	return connections[g->conf->handoff] != connections[app->handoff];
+	/* Processes of these two accept many connections from us. */
+	if (a == CONF_HANDOFF_ACCEPT)
+		a = CONF_HANDOFF_NATIVE;
+	if (b == CONF_HANDOFF_ACCEPT)
+		b = CONF_HANDOFF_NATIVE;
+	return a != b;
 }
 
 bool

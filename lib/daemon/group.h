@@ -143,10 +143,9 @@ void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Processes that accept connections themselves, have none, or one, cannot
- * serve what we have accepted for others: it is another app, of the same
- * name. The former one serves out what it has, without the listeners that
- * both have.
+ * Whether its processes take connections in another way. Then it is another
+ * app, of the same name: the former one serves out what it has, without the
+ * listeners that both have.
  */
 bool group_is_another(const struct group *g, const struct conf_app *app);
 
@@ -181,11 +180,6 @@ group_has_channels(const struct conf_app *conf)
 }
 
 /* --- apps.c -------------------------------------------------------------- */
-
-/*
- * The apps of a configuration, and their listeners: opened at the start,
- * added, changed and closed by a reload.
- */
 
 /*
  * At the start: opens all listeners, and then adds the apps. 0, or an exit
@@ -234,10 +228,10 @@ bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
 /* --- hold.c -------------------------------------------------------------- */
 
 /*
- * Apps that an operator holds. A drained app leaves its clients in the backlog
- * of its listeners until it is resumed; a stopped app closes its listeners
- * until it is started. Both serve what they have accepted, have no process
- * then, and stay so across reloads.
+ * Apps that an operator holds, across reloads, too. A drained app leaves its
+ * clients in the backlog of its listeners until it is resumed; a stopped app
+ * closes its listeners until it is started. Both serve what they have accepted,
+ * and have no process then.
  */
 
 /* The app is running. */
@@ -250,9 +244,9 @@ void hold_resume(struct group *g, tstamp now);
 void hold_stop(struct group *g, tstamp now);
 
 /*
- * The app is stopped, and has no listener any more. Its listeners are opened in
- * a lane; afterwards it runs, or is still stopped, for start_error, which is
- * logged, or because of a hold_stop() or a reload meanwhile.
+ * The app is stopped, and has no listener any more. A lane opens those;
+ * afterwards it runs, or is still stopped, for hold.error, which is logged, or
+ * because of a hold_stop() or a reload meanwhile.
  */
 void hold_start(struct group *g);
 
@@ -289,10 +283,9 @@ bool restart_files_are_awaited(const struct group *g, tstamp now);
 
 /*
  * Connections of apps with keep_alive. The daemon keeps a copy of each that a
- * process is handed. When the process has served a request and parks it, it
- * is in the loop until the next request is there, and then handed to whichever
- * process is idle. A process that has parked it may have a copy still: no call
- * is made that takes a lock of the socket.
+ * process is handed. A process that has served a request parks it: the loop
+ * waits for the next one, which whichever process is idle gets. The former may
+ * have a copy still: no call is made that takes a lock of the socket.
  *
  * With wait_for_data a new connection is parked, too, until its first byte is
  * there, or its first request. No process has had that: it may be read.

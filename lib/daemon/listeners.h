@@ -53,16 +53,16 @@ struct openings {
 void openings_init(struct openings *all, FILE *answer);
 
 /*
- * Notes a listener, which stays closed until openings_end(). So long the
- * strings of spec stay, too. The text stands before the reason of a failure.
+ * Notes a listener. It stays closed and where it is until openings_end(), as
+ * the strings of spec do. The text stands before the reason of a failure.
  */
 void openings_add(struct openings *all, struct listener *l,
     const struct listener_spec *spec, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /*
- * Gives the sockets of the address: those that the service manager gave under
- * its name, or -1 for one that is not open yet. 0: it gave none, a failure.
+ * Gives the sockets of the service manager at the address, or -1 for one that
+ * is to be opened. 0, a failure: the manager gave none of that name.
  */
 #define INHERITED_MAX 64
 size_t openings_inherited(struct openings *all, const struct conf_listen *where,
@@ -72,21 +72,21 @@ size_t openings_inherited(struct openings *all, const struct conf_listen *where,
 void openings_fail(struct openings *all, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Opens what was noted, in the lane. */
+/* Has the lane open what was noted, and then done() called. */
 void openings_submit(struct openings *all, struct lane *lane,
     void (*done)(struct lane_job *, tstamp now));
 
 /*
- * Gives the listeners what was opened for them, if any was, and forgets what
- * was noted. False: something failed.
+ * Gives the listeners what was opened for them, if that was done. False:
+ * something failed.
  */
 bool openings_end(struct openings *all);
 
-/* Those for which something is opened go: it is closed then. */
-void openings_forget(struct openings *all);
-
-/* Opens here and now what was noted. An exit status of sysexits.h. */
+/* Both here and now. An exit status of sysexits.h. */
 int openings_now(struct openings *all);
+
+/* The listeners go before openings_end(), which closes what it has for them. */
+void openings_forget(struct openings *all);
 
 /* --- listeners.c -------------------------------------------------------- */
 
@@ -154,19 +154,17 @@ void accepting_leave_all(struct group *g, tstamp now);
 
 /*
  * Apps whose processes accept connections themselves (handoff = listen). The
- * daemon keeps their sockets and looks at how many wait in them: while there
- * is nothing to see it waits in the loop for a connection, and then looks now
- * and then until none has waited for a while.
+ * daemon keeps their sockets: it waits in the loop for a connection, and then
+ * looks now and then how many wait, until none has waited for a while.
  *
- * It may take a second until a process accepts. Until the backlog has been
- * seen to become shorter since it was started, or it has been seen to hold a
- * connection, or for start_timeout, it is taken to be starting: one of the
- * connections that wait is for it.
+ * A process is starting until it is known to accept: the backlog has become
+ * shorter, it has been seen to hold a connection, or start_timeout is over. So
+ * long one of the connections that wait is for it.
  *
  * A lane looks at the sockets that the processes have open. Those that hold
- * connections are in use, though they may use no processor. Where connections
- * wait and none has been accepted, or a program under native says nothing, it
- * may listen on a port of its own instead: its users are told.
+ * connections are in use, without using a processor. Where connections wait and
+ * none has been accepted, or a program under native says nothing, it may listen
+ * on a port of its own instead: its users are told.
  */
 
 /* The group is new, or goes. */

@@ -19,9 +19,6 @@
 #include "sys/log.h"
 #include "sys/manager.h"
 
-/* The longest wait for what a change leaves to the lane. */
-#define RELOAD_SETTLE TSPAN_SECONDS(1)
-
 /* --- what a change opens -------------------------------------------------- */
 
 struct opening {
@@ -165,12 +162,6 @@ struct asker {
 
 TAILQ_HEAD(askers, asker);
 
-/* A job behind all that the change left to the lane. */
-struct settling {
-	struct lane_job job;
-	struct reload *reload; /* NULL: it has ended */
-};
-
 struct reload {
 	struct lane_job job;
 	struct supervisor *sup;
@@ -180,8 +171,6 @@ struct reload {
 	struct logsink *log; /* NULL: it cannot be opened, or is in force */
 	struct openings openings;
 	struct app_listeners *listeners; /* prepared, by app; NULL: none */
-	struct settling *settling; /* NULL: not yet */
-	struct timer timer; /* until it is not awaited any more */
 	struct askers askers;
 	struct askers later; /* asked while this reload was reading */
 	bool again; /* another reload was asked for meanwhile */
@@ -215,7 +204,6 @@ reload_end(struct reload *r, bool ok, tstamp now)
 	struct supervisor *s = r->sup;
 	const char *text = "";
 
-	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
 	/* The answer to a reload that was refused ends with the mistakes. */
 	if (ok && r->text != NULL)
 		(void)fprintf(r->text, "%s: reloaded\n", r->file);
@@ -247,53 +235,6 @@ reload_end(struct reload *r, bool ok, tstamp now)
 	free(r);
 }
 
-static void
-reload_settle_work(struct lane_job *job)
-{
-	(void)job;
-}
-
-static void
-reload_settled(struct lane_job *job, tstamp now)
-{
-	struct settling *w = LOOP_OWNER(job, struct settling, job);
-
-	if (w->reload != NULL)
-		reload_end(w->reload, true, now);
-	free(w);
-}
-
-static void
-reload_waited_enough(struct timer *t, tstamp now)
-{
-	struct reload *r = TIMER_OWNER(t, struct reload, timer);
-
-	r->settling->reload = NULL;
-	reload_end(r, true, now);
-}
-
-/*
- * Awaits what the change has left to do for files: sockets that are removed, or
- * get another mode. Whoever asked may look at them next; but not for longer
- * than a while, should a file server hold that up.
- */
-static void
-reload_settle(struct reload *r, tstamp now)
-{
-	struct lane *lane = &r->sup->looker;
-
-	r->settling = calloc(1, sizeof(*r->settling));
-	if (r->settling == NULL) {
-		reload_end(r, true, now);
-		return;
-	}
-	r->settling->reload = r;
-	r->settling->job.work = reload_settle_work;
-	r->settling->job.done = reload_settled;
-	timer_set(&r->sup->loop.timers, &r->timer, now + RELOAD_SETTLE);
-	lane_submit(lane, &r->settling->job);
-}
-
 /* --- the change ----------------------------------------------------------- */
 
 /* The old configuration stays in force, with nothing left of the new one. */
@@ -311,6 +252,12 @@ reload_fail(struct reload *r, tstamp now)
 	if (r->conf != NULL)
 		apps_abandon(r->conf, r->listeners);
 	reload_end(r, false, now);
+}
+
+static void
+reload_settled(struct lane_job *job, tstamp now)
+{
+	reload_end(LOOP_OWNER(job, struct reload, openings.job), true, now);
 }
 
 /* Puts the configuration into force. */
@@ -331,7 +278,11 @@ reload_commit(struct reload *r, tstamp now)
 	s->control->commit(s->control_arg, conf);
 	poolcounter_commit(s, conf, now);
 	conf_free(old);
-	reload_settle(r, now);
+	/*
+	 * What this has left to the lane is awaited, sockets that are removed
+	 * or get another mode: whoever asked may look at them next.
+	 */
+	openings_submit(&r->openings, &s->looker, reload_settled);
 }
 
 /*
@@ -378,6 +329,7 @@ reload_read_done(struct lane_job *job, tstamp now)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
 	struct supervisor *s = r->sup;
+	uint32_t spare;
 
 	for (size_t i = 0; i < r->report.warnings_len; i++)
 		log_warnx("%s", r->report.warnings[i]);
@@ -385,13 +337,13 @@ reload_read_done(struct lane_job *job, tstamp now)
 		logging_tell(r->text, false, "%s", r->report.mistakes[i]);
 	if (r->log == NULL) {
 		reload_fail(r, now);
-	} else if (!tables_fit(r->conf)) {
+	} else if (!tables_fit(r->conf, &spare)) {
 		logging_tell(r->text, false, "%s: not enough descriptors",
 		    r->conf->file);
 		reload_fail(r, now);
 	} else {
-		s->control->prepare(s->control_arg, r->conf,
-		    tables_spare(r->conf), &r->openings);
+		s->control->prepare(
+		    s->control_arg, r->conf, spare, &r->openings);
 		poolcounter_prepare(s, r->conf, &r->openings);
 		apps_prepare(s, r->conf, &r->openings, &r->listeners);
 		openings_submit(&r->openings, &s->looker, reload_opened);
@@ -418,7 +370,6 @@ reload_start(struct supervisor *s, tstamp now)
 	r->sup = s;
 	r->text = open_memstream(&r->text_buf, &r->text_len);
 	openings_init(&r->openings, r->text);
-	timer_init(&r->timer, reload_waited_enough);
 	TAILQ_INIT(&r->askers);
 	TAILQ_INIT(&r->later);
 	s->reload = r;

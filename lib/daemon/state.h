@@ -240,14 +240,11 @@ int tables_reserve(struct supervisor *s, const struct conf *conf);
 
 /*
  * Whether all descriptors that `conf` may need can be had; if not, what is
- * missing is logged. Lowers max_parked of all apps to what descriptors are left
- * for, and warns of it: the only change of a configuration after conf_load(),
- * before it is in force.
+ * missing is logged. *spare_out: how many are left then, 1 at least. Lowers
+ * max_parked of all apps to what descriptors are left for, and warns of it: the
+ * only change of a configuration after conf_load(), before it is in force.
  */
-bool tables_fit(struct conf *conf);
-
-/* Descriptors that are left when `conf` has all it needs. */
-uint32_t tables_spare(const struct conf *conf);
+bool tables_fit(struct conf *conf, uint32_t *spare_out);
 
 /* --- logging.c: the log as file and command line want it ----------------- */
 

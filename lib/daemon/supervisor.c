@@ -384,9 +384,10 @@ supervisor_open(struct supervisor *s)
 {
 	struct conf *conf = s->config;
 	struct openings openings;
+	uint32_t spare;
 	int status;
 
-	if (!tables_fit(conf))
+	if (!tables_fit(conf, &spare))
 		return EX_OSERR;
 	if (tables_reserve(s, conf) == -1) {
 		log_error("cannot start");
@@ -395,8 +396,7 @@ supervisor_open(struct supervisor *s)
 	pool_resize(
 	    &s->pool, conf->max_processes, conf->process_slack, s->started);
 	openings_init(&openings, NULL);
-	s->control->prepare(
-	    s->control_arg, conf, tables_spare(conf), &openings);
+	s->control->prepare(s->control_arg, conf, spare, &openings);
 	status = openings_now(&openings);
 	if (status == EX_OK) {
 		s->control->commit(s->control_arg, conf);

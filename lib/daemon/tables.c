@@ -86,7 +86,7 @@ struct need {
 	unsigned long long copies; /* of connections that processes have */
 	unsigned long long parked; /* at most; one for each app is in others */
 	unsigned long long others;
-	unsigned long long all;
+	unsigned long long all; /* but for parked */
 };
 
 static bool
@@ -140,29 +140,15 @@ tables_sum_up(const struct conf *conf, struct need *out)
 		out->all += out->each * conf->max_processes;
 }
 
-uint32_t
-tables_spare(const struct conf *conf)
-{
-	struct need need;
-	int have = descriptors_limit();
-
-	tables_sum_up(conf, &need);
-	if (have == -1)
-		return UINT32_MAX;
-	need.all += need.parked;
-	return (unsigned long long)have < need.all
-	    ? 1
-	    : (uint32_t)((unsigned long long)have - need.all) + 1;
-}
-
 bool
-tables_fit(struct conf *conf)
+tables_fit(struct conf *conf, uint32_t *spare_out)
 {
 	struct need need;
 	int have = descriptors_limit();
 	unsigned long long room;
 
 	tables_sum_up(conf, &need);
+	*spare_out = UINT32_MAX;
 	if (have == -1)
 		return true;
 	if (need.all > (unsigned long long)have) {
@@ -178,8 +164,11 @@ tables_fit(struct conf *conf)
 		return false;
 	}
 	room = (unsigned long long)have - need.all;
-	if (need.parked <= room)
+	*spare_out = 1;
+	if (need.parked <= room) {
+		*spare_out += (uint32_t)(room - need.parked);
 		return true;
+	}
 	log_warnx("%s: max_parked of all apps is %llu, more than there are "
 		  "descriptors for: it is lowered to %llu in all",
 	    conf->file, need.parked, room);

@@ -121,13 +121,10 @@ static const struct sock_filter lines[LINES] = {
 
 /* --- the process that answers ------------------------------------------- */
 
-static struct __user_cap_header_struct
-this_thread(void)
-{
-	return (struct __user_cap_header_struct){
-		.version = _LINUX_CAPABILITY_VERSION_3,
-	};
-}
+/* For capget(2) and capset(2). */
+#define THIS_THREAD \
+	(&(struct __user_cap_header_struct){ \
+	    .version = _LINUX_CAPABILITY_VERSION_3 })
 
 static bool
 has(const struct __user_cap_data_struct *caps, unsigned cap)
@@ -138,17 +135,15 @@ has(const struct __user_cap_data_struct *caps, unsigned cap)
 bool
 acceptfilter_privileged(void)
 {
-	struct __user_cap_header_struct header = this_thread();
 	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
-	return syscall(SYS_capget, &header, caps) == 0 &&
+	return syscall(SYS_capget, THIS_THREAD, caps) == 0 &&
 	    has(caps, CAP_SYS_ADMIN) && has(caps, CAP_NET_BROADCAST);
 }
 
 int
 acceptfilter_guard(void)
 {
-	struct __user_cap_header_struct header = this_thread();
 	const struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {
 		[CAP_TO_INDEX(CAP_NET_BROADCAST)] = {
 			.permitted = CAP_TO_MASK(CAP_NET_BROADCAST),
@@ -156,7 +151,7 @@ acceptfilter_guard(void)
 		},
 	};
 
-	if (syscall(SYS_capset, &header, caps) == -1)
+	if (syscall(SYS_capset, THIS_THREAD, caps) == -1)
 		return -1;
 	return prctl(
 	    PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BROADCAST, 0, 0);
@@ -165,7 +160,6 @@ acceptfilter_guard(void)
 int
 acceptfilter_hide(void)
 {
-	struct __user_cap_header_struct header = this_thread();
 	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {
 		0
 	};
@@ -174,7 +168,7 @@ acceptfilter_hide(void)
 		ACCEPTFILTER_SECOND) == -1)
 		return -1;
 	/* The ambient set goes along. */
-	return (int)syscall(SYS_capset, &header, none);
+	return (int)syscall(SYS_capset, THIS_THREAD, none);
 }
 
 /* --- calls -------------------------------------------------------------- */

@@ -39,18 +39,11 @@
 static int
 file_lock_folder(const char *path)
 {
-	const char *slash = strrchr(path, '/');
-	char folder[PATH_MAX] = ".";
+	char folder[PATH_MAX];
 	int fd;
 
-	if (slash != NULL) {
-		size_t len = slash == path ? 1 : (size_t)(slash - path);
-
-		if (len >= sizeof(folder))
-			return -1;
-		memcpy(folder, path, len);
-		folder[len] = '\0';
-	}
+	(void)snprintf(folder, sizeof(folder), "%.*s/",
+	    (int)(strrchr(path, '/') - path), path);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
@@ -141,9 +134,8 @@ file_is_ours(const struct stat *st, const struct listener_file *ours)
 }
 
 /*
- * By descriptor: another file may be put there as soon as we have looked. While
- * the owner changes only rights that both have are in force; fchmod(2) does not
- * take an O_PATH descriptor.
+ * By descriptor: another file may be put there as soon as we have looked.
+ * fchmod(2) does not take an O_PATH descriptor.
  */
 int
 listener_protect(const char *path, const struct listener_file *ours, uid_t uid,
@@ -439,36 +431,41 @@ listener_is_broken(const struct listener *l)
 
 /* --- looking ------------------------------------------------------------- */
 
-/* A socket to look for, and what is known of its queue. */
-struct queue_look {
-	uint32_t inode;
-	long depth; /* or how many were found */
-};
+/* The port has the same place in both families. */
+static uint16_t
+port_of(const struct listener *l)
+{
+	return ntohs(((const struct sockaddr_in *)&l->addr)->sin_port);
+}
 
 static bool
 count_half_open(void *arg, const struct socket_seen *seen)
 {
-	struct queue_look *q = arg;
+	long *n = arg;
 
 	(void)seen;
-	q->depth++;
+	++*n;
 	return true;
 }
 
 long
 listener_half_open(const struct listener *l)
 {
-	struct queue_look q = { 0, 0 };
+	long n = 0;
 
 	if (l->kind == LISTENER_UNIX)
 		return 0;
-	/* The port has the same place in both families. */
-	return sockets_tcp(1U << TCP_SYN_RECV,
-		   ntohs(((const struct sockaddr_in *)&l->addr)->sin_port),
-		   SOCKETS_SOME, count_half_open, &q)
-	    ? q.depth
+	return sockets_tcp(1U << TCP_SYN_RECV, port_of(l), SOCKETS_SOME,
+		   count_half_open, &n)
+	    ? n
 	    : -1;
 }
+
+/* A socket to look for, and what is known of its queue. */
+struct queue_look {
+	uint32_t inode;
+	long depth;
+};
 
 static bool
 take_queue(void *arg, const struct socket_seen *seen)
@@ -510,9 +507,8 @@ listener_depth(const struct listener *l)
 	/* Its state may change at any time: see listener_share(). */
 	if (fstat(l->fd, &st) == 0) {
 		q.inode = (uint32_t)st.st_ino;
-		(void)sockets_tcp(1U << TCP_LISTEN,
-		    ntohs(((const struct sockaddr_in *)&l->addr)->sin_port),
-		    SOCKETS_SOME, take_queue, &q);
+		(void)sockets_tcp(
+		    1U << TCP_LISTEN, port_of(l), SOCKETS_SOME, take_queue, &q);
 	}
 	return q.depth;
 }
