@@ -48,8 +48,7 @@ app_enter(struct app *a, enum app_event e)
 	app_touch(a, MARK_ALL);
 }
 
-/* --- measures --------------------------------------------------------------
- */
+/* --- measures ------------------------------------------------------------ */
 
 /*
  * Sessions that the mean remembers, and that are to be known; and steps to a
@@ -127,8 +126,7 @@ app_load(const struct app *a, tstamp now)
 	return running == 0 ? 0 : 100 * app_work(a, now) / running;
 }
 
-/* --- what processes have shown ---------------------------------------------
- */
+/* --- what processes have shown ------------------------------------------- */
 
 void
 app_served(struct app *a, const struct process *x)

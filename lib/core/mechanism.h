@@ -48,10 +48,7 @@ settle_soon(struct pool *p, uint32_t app)
 void actions_put(
     struct pool *p, enum action_kind kind, uint32_t of, uint32_t detail);
 
-/*
- * Tells news of the app; news that are under way are not told twice.
- * process: ILIST_NONE where the news are of no process.
- */
+/* Tells news of the app, and of a process or ILIST_NONE, unless under way. */
 void actions_news(
     struct pool *p, uint32_t app, enum action_news news, uint32_t process);
 
@@ -76,7 +73,7 @@ void room_init(struct pool *p, uint32_t app);
 /* Whether the process may be given a connection. */
 bool room_has(const struct pool *p, uint32_t process);
 
-/* Puts the process on the list where it belongs now. */
+/* Puts the process on the list where it belongs now; or takes it off. */
 void room_file(struct pool *p, uint32_t process);
 void room_unfile(struct pool *p, uint32_t process);
 
@@ -106,20 +103,17 @@ void failure_end(struct pool *p, uint32_t process, enum process_end end);
 
 /* --- process.c: a process, from its start to its end ------------------- */
 
-/*
- * Changes the state of the process by the table of states; false: the process
- * caused an event that cannot be in its state.
- */
+/* Changes the state by its table; false: the process must not cause this. */
 bool process_event(struct pool *p, uint32_t process, enum process_event e);
 
 /* The last session that the process may have is running, or is not. */
 void process_expire(struct pool *p, uint32_t process, bool expiring);
 
 /*
- * Whether the process has had max_requests and could serve another session
- * beside those it has: it is to leave, for nobody else has its place.
+ * Tells the process to stop if it has had max_requests and could serve another
+ * session beside those it has: for nobody else has its place.
  */
-bool process_is_spent(const struct pool *p, uint32_t process);
+bool process_spend(struct pool *p, uint32_t process);
 
 /* Asks for a new process; the caller knows that the ceilings allow it. */
 void process_start(struct pool *p, uint32_t app);
@@ -139,21 +133,18 @@ void process_limit(struct pool *p, uint32_t process);
 /* A ready process is to be replaced, for this reason; 0: not any more. */
 void process_outdate(struct pool *p, uint32_t process, enum process_end why);
 
-/* Tells the process to stop, unless it was told before. */
-void process_stop(struct pool *p, uint32_t process, enum process_end why);
-
 /*
- * The process leaves dispatch and all counts, and is told to stop when it has
- * no session any more.
- */
-void process_detach(struct pool *p, uint32_t process);
-
-/*
- * Goes on to a later step of stopping, and does nothing if the process is
- * past it.
+ * Goes on to a later step of stopping, unless the process is past it; the first
+ * that we ask for gives the reason.
  */
 void process_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why);
+
+/* The first step, for a process that was not told to stop before. */
+void process_stop(struct pool *p, uint32_t process, enum process_end why);
+
+/* The process leaves dispatch and all counts, and stops without a session. */
+void process_detach(struct pool *p, uint32_t process);
 
 /* Frees the number of a process that is dead or never lived. */
 void process_free(struct pool *p, uint32_t process);
@@ -246,10 +237,7 @@ bounds_under_own(const struct app *a)
 /* The minimum, or what target_wait needs to last, if that is more. */
 uint32_t bounds_wanted(const struct pool *p, const struct app *a);
 
-/*
- * How many lasting processes are beyond the minimum, and beyond what a rollout
- * has more for a time.
- */
+/* Lasting processes beyond the minimum, and what a rollout has more. */
 uint32_t bounds_spare(const struct pool *p, const struct app *a);
 
 /* How many of n starts the app's own limits allow. */
@@ -270,22 +258,13 @@ uint32_t places_free(const struct pool *p);
  */
 void places_want(struct pool *p, uint32_t app, uint32_t n, bool missing);
 
-/*
- * Stops an idle process of another app, which this one needs more, unless a
- * place is about to be free.
- */
+/* Has another app give an idle process, unless a place is soon free. */
 void places_make(struct pool *p, uint32_t app);
 
-/*
- * A session of the process has ended; true: the process leaves for another
- * app.
- */
+/* A session of the process has ended; true: it leaves for another app. */
 bool places_yield(struct pool *p, uint32_t process);
 
-/*
- * Something has happened to the app: idle processes that it could not give
- * before, or did not have, leave for the first app in line.
- */
+/* Idle processes that the app can give now leave for the first in line. */
 void places_offer(struct pool *p, uint32_t app);
 
 /* The first app in line may have changed: others give what it needs. */

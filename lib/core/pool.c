@@ -69,40 +69,11 @@ pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
 	p->now = now;
 }
 
-/* What was used of the tables alone: other pages stay untouched. */
-static void
-pool_copy(const struct pool *from, struct pool *to)
-{
-	const uint32_t apps = from->napps, processes = from->nprocesses,
-		       conns = from->nconns;
-
-	memcpy(to->apps, from->apps, apps * sizeof(*to->apps));
-	memcpy(
-	    to->processes, from->processes, processes * sizeof(*to->processes));
-	memcpy(to->conns, from->conns, conns * sizeof(*to->conns));
-	memcpy(to->app_links, from->app_links, apps * sizeof(*to->app_links));
-	memcpy(to->process_links, from->process_links,
-	    processes * sizeof(*to->process_links));
-	memcpy(
-	    to->conn_links, from->conn_links, conns * sizeof(*to->conn_links));
-	memcpy(to->prefetch_links, from->prefetch_links,
-	    conns * sizeof(*to->prefetch_links));
-	deadlines_copy(&from->app_deadlines, &to->app_deadlines, apps);
-	deadlines_copy(
-	    &from->process_deadlines, &to->process_deadlines, processes);
-	for (uint32_t a = 0; a < apps; a++)
-		memcpy(room_list(to, a, 0), room_list(from, a, 0),
-		    from->limits.sessions * sizeof(struct ilist));
-	for (uint32_t i = 0; i < from->actions.count; i++)
-		to->actions.ring[i] =
-		    from->actions.ring[(from->actions.first + i) %
-			from->actions.capacity];
-	to->actions.first = 0;
-}
-
 void
 pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 {
+	const uint32_t apps = p->napps, processes = p->nprocesses;
+	const uint32_t conns = p->nconns;
 	struct pool to = *p;
 
 	assert(limits->apps >= p->limits.apps &&
@@ -110,19 +81,30 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	    limits->conns >= p->limits.conns &&
 	    limits->sessions >= p->limits.sessions);
 	(void)pool_lay_out(&to, limits, memory);
-	pool_copy(p, &to);
+	/* What was used of the tables alone: other pages stay untouched. */
+	memcpy(to.apps, p->apps, apps * sizeof(*to.apps));
+	memcpy(to.processes, p->processes, processes * sizeof(*to.processes));
+	memcpy(to.conns, p->conns, conns * sizeof(*to.conns));
+	memcpy(to.app_links, p->app_links, apps * sizeof(*to.app_links));
+	memcpy(to.process_links, p->process_links,
+	    processes * sizeof(*to.process_links));
+	memcpy(to.conn_links, p->conn_links, conns * sizeof(*to.conn_links));
+	memcpy(to.prefetch_links, p->prefetch_links,
+	    conns * sizeof(*to.prefetch_links));
+	deadlines_copy(&p->app_deadlines, &to.app_deadlines, apps);
+	deadlines_copy(&p->process_deadlines, &to.process_deadlines, processes);
+	for (uint32_t a = 0; a < apps; a++)
+		memcpy(room_list(&to, a, 0), room_list(p, a, 0),
+		    p->limits.sessions * sizeof(struct ilist));
+	for (uint32_t i = 0; i < p->actions.count; i++)
+		to.actions.ring[i] =
+		    p->actions
+			.ring[(p->actions.first + i) % p->actions.capacity];
+	to.actions.first = 0;
 	*p = to;
 	/* Full tables may have held up processes and connections. */
 	settle_places(p);
 	settle_numbers(p);
-}
-
-void
-pool_snapshot(const struct pool *p, void *memory, struct pool *out)
-{
-	*out = *p;
-	(void)pool_lay_out(out, &p->limits, memory);
-	pool_copy(p, out);
 }
 
 /* --- apps --------------------------------------------------------------- */

@@ -54,9 +54,6 @@ void pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
  */
 void pool_move(struct pool *p, const struct pool_limits *limits, void *memory);
 
-/* A copy to read from, in memory of the same size; it shares nothing. */
-void pool_snapshot(const struct pool *p, void *memory, struct pool *out);
-
 /* --- apps --------------------------------------------------------------- */
 
 /* Adds an app, asks for its first processes, and gives its number. */

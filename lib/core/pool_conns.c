@@ -73,24 +73,17 @@ void
 pool_park_ended(struct pool *p, uint32_t app, enum park_end end, tstamp now)
 {
 	struct app_figures *f = &p->apps[app].figures;
+	uint64_t *const ends[] = {
+		[PARK_SERVED] = &f->completed,
+		[PARK_ABANDONED] = &f->abandoned,
+		[PARK_TIMED_OUT] = &f->timed_out,
+		[PARK_REFUSED] = &f->refused,
+	};
 
 	settle_at(p, now);
 	assert(f->parked > 0);
 	f->parked--;
-	switch (end) {
-	case PARK_SERVED:
-		f->completed++;
-		break;
-	case PARK_ABANDONED:
-		f->abandoned++;
-		break;
-	case PARK_TIMED_OUT:
-		f->timed_out++;
-		break;
-	case PARK_REFUSED:
-		f->refused++;
-		break;
-	}
+	++*ends[end];
 }
 
 /* --- listeners ------------------------------------------------------------ */
@@ -142,8 +135,7 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	settle_app(p, app);
 }
 
-/* --- connections that wait, or come back ------------------------------------
- */
+/* --- connections that wait, or come back --------------------------------- */
 
 void
 pool_abandoned(struct pool *p, uint32_t conn, tstamp now)

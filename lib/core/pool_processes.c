@@ -5,23 +5,6 @@
 #include "core/mechanism.h"
 #include "core/pool.h"
 
-/* The process is ready; if it is idle, an outdated process leaves for it. */
-static void
-pool_become_ready(struct pool *p, uint32_t process)
-{
-	if (process_ready(p, process))
-		rollout_replace(p, p->processes[process].app);
-}
-
-/* Ends the process for what it has done or said. */
-static void
-pool_end(struct pool *p, uint32_t process, enum process_step step,
-    enum process_end why)
-{
-	process_escalate(p, process, step, why);
-	settle_app(p, p->processes[process].app);
-}
-
 void
 pool_start_queued(struct pool *p, uint32_t process, bool queued, tstamp now)
 {
@@ -47,7 +30,8 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	x->executed = now;
 	process_arm(p, process);
 	if (a->options.ready_after == 0) {
-		pool_become_ready(p, process);
+		if (process_ready(p, process))
+			rollout_replace(p, x->app);
 		settle_app(p, x->app);
 	}
 }
@@ -91,7 +75,8 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 	settle_at(p, now);
 	if (x->ready)
 		return false;
-	pool_become_ready(p, process);
+	if (process_ready(p, process))
+		rollout_replace(p, x->app);
 	settle_app(p, x->app);
 	return true;
 }
@@ -131,8 +116,8 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	x->cooling = false;
 	(void)process_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
-	if (process_is_spent(p, process))
-		process_stop(p, process, END_REQUESTS);
+	if (process_spend(p, process))
+		;
 	else if (x->state == PROCESS_IDLE && sizing_is_over(p, a))
 		/* Later it is busy again, as long as connections wait. */
 		process_stop(p, process, END_RESIZED);
@@ -190,7 +175,8 @@ void
 pool_retire(struct pool *p, uint32_t process, tstamp now)
 {
 	settle_at(p, now);
-	pool_end(p, process, STEP_STOP, END_RETIRED);
+	process_escalate(p, process, STEP_STOP, END_RETIRED);
+	settle_app(p, p->processes[process].app);
 }
 
 void
@@ -198,7 +184,8 @@ pool_misbehaved(
     struct pool *p, uint32_t process, enum process_end why, tstamp now)
 {
 	settle_at(p, now);
-	pool_end(p, process, STEP_KILL, why);
+	process_escalate(p, process, STEP_KILL, why);
+	settle_app(p, p->processes[process].app);
 }
 
 void
@@ -213,7 +200,8 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 		return;
 	/* The connection waited beside a process that did nothing for it. */
 	a->idle_waiting.sum += now - since;
-	pool_end(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
+	process_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
+	settle_app(p, x->app);
 }
 
 void
@@ -277,7 +265,8 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	 */
 	if (how == END_EXIT && x->state == PROCESS_STARTING &&
 	    app_has_jobs(a)) {
-		pool_become_ready(p, process);
+		if (process_ready(p, process))
+			rollout_replace(p, x->app);
 		a->failure.jobs_done++;
 	}
 	a->figures.exits[x->asked ? x->end : how]++;

@@ -85,18 +85,6 @@ process_expire(struct pool *p, uint32_t process, bool expiring)
 }
 
 bool
-process_is_spent(const struct pool *p, uint32_t process)
-{
-	const struct process *x = &p->processes[process];
-
-	if (!x->expiring)
-		return false;
-	return x->state == PROCESS_IDLE ||
-	    (x->state == PROCESS_ACTIVE && !x->single &&
-		process_sessions(x) < x->concurrency);
-}
-
-bool
 process_event(struct pool *p, uint32_t process, enum process_event e)
 {
 	struct process *x = &p->processes[process];
@@ -247,6 +235,20 @@ process_stop(struct pool *p, uint32_t process, enum process_end why)
 {
 	if (!p->processes[process].asked)
 		process_escalate(p, process, STEP_STOP, why);
+}
+
+bool
+process_spend(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+
+	if (!x->expiring ||
+	    (x->state != PROCESS_IDLE &&
+		(x->state != PROCESS_ACTIVE || x->single ||
+		    process_sessions(x) >= x->concurrency)))
+		return false;
+	process_stop(p, process, END_REQUESTS);
+	return true;
 }
 
 /* From now on no ceiling counts the process. */

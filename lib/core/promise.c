@@ -106,9 +106,8 @@ promise_note(struct promise *p, struct promise_slot figures, tstamp now)
 		slot->present = figures.present;
 }
 
-/* The greatest figures of the last while. */
-static struct promise_slot
-promise_greatest(const struct promise *p, tstamp now)
+struct promise_slot
+promise_most(const struct promise *p, tstamp now)
 {
 	int64_t oldest = now / PROMISE_SLOT - PROMISE_SLOTS + 1;
 	struct promise_slot most = { 0 };
@@ -123,12 +122,6 @@ promise_greatest(const struct promise *p, tstamp now)
 			most.present = slot->present;
 	}
 	return most;
-}
-
-uint32_t
-promise_most(const struct promise *p, tstamp now)
-{
-	return promise_greatest(p, now).size;
 }
 
 /* --- need --------------------------------------------------------------- */
@@ -163,7 +156,7 @@ promise_need(const struct promise *p, const struct promise_terms *t)
 	const struct promise_rate *recent = &p->recent;
 	double mean = promise_session(p), variation, rate, rise, group, n;
 	uint64_t servers = (uint64_t)t->most * t->each;
-	uint32_t present = promise_greatest(p, p->updated).present;
+	uint32_t present = promise_most(p, p->updated).present;
 
 	if (mean <= 0)
 		return 0;
@@ -257,8 +250,7 @@ promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
 	}
 }
 
-/* --- starts and stops ------------------------------------------------------
- */
+/* --- starts and stops ---------------------------------------------------- */
 
 void
 promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)

@@ -179,8 +179,8 @@ promise_least(const struct promise *p)
 	return p->sure ? p->need : 0;
 }
 
-/* Processes that stay, even if they are not needed now. */
-uint32_t promise_most(const struct promise *p, tstamp now);
+/* The greatest figures of the last while: `size` stays, even if not needed. */
+struct promise_slot promise_most(const struct promise *p, tstamp now);
 
 /* A process was started; with it there are so many.  pace: as below. */
 void promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now);

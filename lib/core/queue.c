@@ -28,8 +28,7 @@
 #define QUEUE_PATIENCE TSPAN_MSECONDS(5)
 #define QUEUE_PATIENCE_AUTO TSPAN_MSECONDS(2)
 
-/* --- prefetched connections ------------------------------------------------
- */
+/* --- prefetched connections ---------------------------------------------- */
 
 /* The connection is not prefetched any more. */
 static void
@@ -96,8 +95,7 @@ queue_recalls(const struct pool *p, uint32_t app)
 	return queue_recall_due(p, &p->apps[app]) <= p->now;
 }
 
-/* --- in and out ------------------------------------------------------------
- */
+/* --- in and out ---------------------------------------------------------- */
 
 /* The list on which the connection waits, or would wait. */
 static struct ilist *
@@ -240,8 +238,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	a->figures.sessions++;
 	(void)process_event(p, process, PROCESS_GIVEN);
 	actions_put(p, ACTION_HAND, conn, 0);
-	if (process_is_spent(p, process))
-		process_stop(p, process, END_REQUESTS);
+	(void)process_spend(p, process);
 }
 
 /* Hands out what waits, as far as there is room. */
@@ -465,8 +462,7 @@ queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 	return at;
 }
 
-/* --- other options ---------------------------------------------------------
- */
+/* --- other options ------------------------------------------------------- */
 
 void
 queue_change(struct pool *p, uint32_t app, const struct app_options *o)

@@ -191,8 +191,7 @@ room_file(struct pool *p, uint32_t process)
 		a->room.lowest = x->home - HOME_ROOM;
 }
 
-/* --- the next one ----------------------------------------------------------
- */
+/* --- the next one -------------------------------------------------------- */
 
 /*
  * The process that is handed a connection ahead: the one that was given one

@@ -112,8 +112,7 @@ settle_wind_down(struct pool *p, uint32_t app)
 	}
 }
 
-/* --- one app ---------------------------------------------------------------
- */
+/* --- one app ------------------------------------------------------------- */
 
 /* Resumes accepting for a paused app, once there is room again. */
 static void
@@ -309,8 +308,7 @@ settle_places(struct pool *p)
 		}
 }
 
-/* --- actions and time ------------------------------------------------------
- */
+/* --- actions and time ---------------------------------------------------- */
 
 bool
 pool_next_action(struct pool *p, struct action *out)

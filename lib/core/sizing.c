@@ -106,8 +106,7 @@ sizing_idle_due(const struct pool *p, uint32_t app)
 	return sizing_stop_at(a, tstamp_add(p->processes[last].used, most));
 }
 
-/* --- marks, by load ---------------------------------------------------------
- */
+/* --- marks, by load ------------------------------------------------------ */
 
 static void
 sizing_unmark(struct pool *p, struct app *a)
@@ -597,7 +596,7 @@ sizing_promise(struct pool *p, uint32_t app, bool act)
 	victim = due ? sizing_victim(p, app) : ILIST_NONE;
 	n = o->exit_ends ? app_processes(a) : bounds_lasting(a);
 	if (victim != ILIST_NONE && m->need > 0 &&
-	    n > promise_most(m, p->now) &&
+	    n > promise_most(m, p->now).size &&
 	    promise_stop_due(m, a->shrinking.stop_delay) <= p->now)
 		sizing_stop(p, victim, END_LOAD);
 	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->growing.denied)

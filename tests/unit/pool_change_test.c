@@ -600,30 +600,6 @@ larger_tables_serve_what_the_smaller_ones_held_up(void)
 	CHECK_STR("spawn 1, spawn 2, resume 0", rig_did());
 }
 
-static void
-a_snapshot_is_equal_and_shares_nothing(void)
-{
-	struct pool snapshot;
-	void *memory;
-
-	begin_in_flight();
-	memory = malloc(pool_memory(&rig.pool.limits));
-	memset(memory, 0xa5, pool_memory(&rig.pool.limits));
-	pool_snapshot(&rig.pool, memory, &snapshot);
-	CHECK_EQ(rig.pool.count, snapshot.count);
-	CHECK(memcmp(rig.pool.apps, snapshot.apps,
-		  rig.pool.napps * sizeof(struct app)) == 0);
-	CHECK(memcmp(rig.pool.processes, snapshot.processes,
-		  rig.pool.nprocesses * sizeof(struct process)) == 0);
-	CHECK(memcmp(rig.pool.conns, snapshot.conns,
-		  rig.pool.nconns * sizeof(struct conn)) == 0);
-	pool_check(&snapshot);
-	CHECK_EQ(pool_deadline(&rig.pool), pool_deadline(&snapshot));
-	LET(rig_at(60000));
-	pool_check(&snapshot);
-	free(memory);
-}
-
 /* No action is taken out; all but the last are called off again. */
 static void
 actions_that_were_called_off_take_no_memory(void)
@@ -770,7 +746,6 @@ main(int argc, char **argv)
 	RUN(larger_memory_changes_no_session_and_no_waiter);
 	RUN(larger_memory_has_room_for_more);
 	RUN(larger_tables_serve_what_the_smaller_ones_held_up);
-	RUN(a_snapshot_is_equal_and_shares_nothing);
 	RUN(actions_that_were_called_off_take_no_memory);
 	RUN(time_passes_with_every_fact);
 	RUN(a_changed_max_requests_holds_for_living_processes);

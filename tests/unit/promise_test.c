@@ -255,8 +255,8 @@ the_greatest_size_stays_for_five_minutes(void)
 {
 	promise_started(&p, 9, SECOND, now);
 	promise_started(&p, 4, SECOND, now + SECOND);
-	CHECK_EQ(9, promise_most(&p, now + PROMISE_HOLD));
-	CHECK_EQ(0, promise_most(&p, now + PROMISE_HOLD + PROMISE_SLOT));
+	CHECK_EQ(9, promise_most(&p, now + PROMISE_HOLD).size);
+	CHECK_EQ(0, promise_most(&p, now + PROMISE_HOLD + PROMISE_SLOT).size);
 }
 
 static void
@@ -265,9 +265,9 @@ a_size_near_the_start_of_the_clock_stays_too(void)
 	now = 1;
 	promise_init(&p, now);
 	promise_started(&p, 3, SECOND, now);
-	CHECK_EQ(3, promise_most(&p, now));
-	CHECK_EQ(3, promise_most(&p, TSPAN_SECONDS(299)));
-	CHECK_EQ(0, promise_most(&p, TSPAN_SECONDS(310)));
+	CHECK_EQ(3, promise_most(&p, now).size);
+	CHECK_EQ(3, promise_most(&p, TSPAN_SECONDS(299)).size);
+	CHECK_EQ(0, promise_most(&p, TSPAN_SECONDS(310)).size);
 }
 
 static void
@@ -276,7 +276,7 @@ a_size_of_long_ago_leaves_no_trace(void)
 	promise_started(&p, 9, SECOND, now);
 	now += TSPAN_SECONDS(1000000);
 	promise_started(&p, 2, SECOND, now);
-	CHECK_EQ(2, promise_most(&p, now));
+	CHECK_EQ(2, promise_most(&p, now).size);
 }
 
 /* --- stops ---------------------------------------------------------------- */
@@ -381,10 +381,10 @@ a_size_stays_if_half_of_what_may_is_late(void)
 	give(995, false);
 	give(5, true);
 	rest_for(1);
-	CHECK_EQ(0, promise_most(&p, now));
+	CHECK_EQ(0, promise_most(&p, now).size);
 	give(1, true);
 	rest_for(1);
-	CHECK_EQ(6, promise_most(&p, now));
+	CHECK_EQ(6, promise_most(&p, now).size);
 }
 
 static void
@@ -393,7 +393,7 @@ one_connection_that_waited_proves_nothing(void)
 	terms.size = 6;
 	give(1, true);
 	rest_for(1);
-	CHECK_EQ(0, promise_most(&p, now));
+	CHECK_EQ(0, promise_most(&p, now).size);
 }
 
 static void
@@ -403,9 +403,9 @@ waits_keep_a_size_for_five_minutes_and_no_longer(void)
 	give(100, true);
 	rest_for(1);
 	rest_for(299);
-	CHECK_EQ(6, promise_most(&p, now));
+	CHECK_EQ(6, promise_most(&p, now).size);
 	rest_for(10);
-	CHECK_EQ(0, promise_most(&p, now));
+	CHECK_EQ(0, promise_most(&p, now).size);
 }
 
 int

@@ -526,18 +526,6 @@ memory_grows(void)
 }
 
 static inline void
-a_snapshot_is_taken(void)
-{
-	struct pool copy;
-	void *memory = malloc(pool_memory(&w.pool.limits));
-
-	pool_snapshot(&w.pool, memory, &copy);
-	pool_check(&copy);
-	assert(pool_deadline(&copy) == pool_deadline(&w.pool));
-	free(memory);
-}
-
-static inline void
 everything_stops(void)
 {
 	tspan budget = random_span(true);
@@ -633,7 +621,6 @@ static const struct {
 	{ add_app, 30 },
 	{ the_ceiling_changes, 20 },
 	{ memory_grows, 5 },
-	{ a_snapshot_is_taken, 5 },
 	{ a_lock_is_answered, 2500 },
 	{ a_limit_moves, 20 },
 	{ time_passes, 2500 },
