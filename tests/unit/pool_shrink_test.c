@@ -49,6 +49,32 @@ an_idle_process_is_kept_for_what_a_start_costs(void)
 	}
 }
 
+/*
+ * READY of a process that is stopping measures a start, too: 1 ms after one of
+ * 400 ms, which makes 200.5 s of 300 s.
+ */
+static void
+a_late_ready_brings_the_next_idle_stop_nearer(void)
+{
+	rig.o.max_idle_time = rig.o.stop_delay = APP_AUTO;
+	rig.o.stop_timeout = TSPAN_SECONDS(100000);
+	rig.o.min_processes = 3;
+	LET(rig_add(&rig.o));
+	pool_start_queued(&rig.pool, 2, true, rig.now);
+	rig_at(400);
+	pool_start_queued(&rig.pool, 2, false, rig.now);
+	rig_spawned(2);
+	rig_ready(0);
+	rig_ready(1);
+	rig.o.min_processes = 1;
+	rig_change(0, &rig.o);
+	AFTER(pool_unheard(&rig.pool, 2, true, rig.now), "stop 2");
+	rig_at(401);
+	CHECK(rig_ready(2));
+	CHECK_EQ(PROCESS_STOPPING, rig_process(2)->state);
+	NOT_BEFORE(200900, "stop 0");
+}
+
 /* Nothing tells how long the start of a process takes that listens itself. */
 static void
 an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
@@ -332,6 +358,7 @@ main(int argc, char **argv)
 	rig_start(argc, argv);
 	RUN(a_process_stops_when_it_was_idle_for_max_idle_time);
 	RUN(an_idle_process_is_kept_for_what_a_start_costs);
+	RUN(a_late_ready_brings_the_next_idle_stop_nearer);
 	RUN(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
 	RUN(idle_time_begins_when_the_last_session_ends);
 	RUN(the_least_recently_used_stops_first);
