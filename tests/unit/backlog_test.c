@@ -78,42 +78,34 @@ wait_for_answer(void)
 static void
 a_process_that_may_hold_a_connection_is_in_use(void)
 {
-	begin();
 	backlog_sampled(sup.workers[0], fixture.now);
 	wait_for_answer();
 	CHECK_EQ(fixture.now, used(0));
 	CHECK_EQ(fixture.now, used(1));
 	CHECK(fixture.group->backlog.look == NULL);
-	end();
 }
 
 static void
 a_look_outlives_its_app(void)
 {
-	tstamp before;
+	tstamp before = used(0);
 
-	begin();
-	before = used(0);
 	backlog_sampled(sup.workers[0], fixture.now);
 	backlog_fini(fixture.group);
 	wait_for_answer();
 	CHECK_EQ(before, used(0));
-	end();
 }
 
 static void
 a_look_outlives_a_process(void)
 {
-	struct worker *w;
+	struct worker *w = sup.workers[0];
 
-	begin();
-	w = sup.workers[0];
-	backlog_sampled(sup.workers[0], fixture.now);
+	backlog_sampled(w, fixture.now);
 	NEED(kill(w->pid, SIGKILL) == 0 && waitpid(w->pid, NULL, 0) == w->pid);
 	worker_free(w);
 	wait_for_answer();
 	CHECK_EQ(fixture.now, used(1));
-	end();
 }
 
 /* Numbers of processes are used again, also for another app. */
@@ -121,23 +113,19 @@ static void
 a_process_of_another_app_is_left_alone(void)
 {
 	struct group other = { .conf = &fixture.web };
-	tstamp before;
+	tstamp before = used(0);
 
-	begin();
-	before = used(0);
 	backlog_sampled(sup.workers[0], fixture.now);
 	sup.workers[0]->group = &other;
 	wait_for_answer();
 	CHECK_EQ(before, used(0));
 	CHECK_EQ(fixture.now, used(1));
 	sup.workers[0]->group = fixture.group;
-	end();
 }
 
 static void
 processor_time_that_runs_backwards_is_none(void)
 {
-	begin();
 	sup.workers[0]->cpu_at = fixture.now - TSPAN_SECONDS(10);
 	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
 	/* The program's own sockets are not looked at. */
@@ -148,13 +136,14 @@ processor_time_that_runs_backwards_is_none(void)
 	wait_for_answer();
 	CHECK_EQ(fixture.now, used(0));
 	CHECK_NEAR(0, sup.workers[0]->processors);
-	end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	check.begin = begin;
+	check.end = end;
 	RUN_ALONE(a_process_that_may_hold_a_connection_is_in_use);
 	RUN_ALONE(a_look_outlives_its_app);
 	RUN_ALONE(a_look_outlives_a_process);

@@ -17,6 +17,7 @@
 #include "core/pool.h"
 #include "daemon/listeners.h"
 #include "daemon/state.h"
+#include "still.h"
 #include "sys/fdpass.h"
 
 /* As control.c has them. */
@@ -42,7 +43,6 @@ static char dir[] = "/tmp/control_test.XXXXXX";
 static char path[64], other_path[64];
 static char app_name[] = "web";
 static char conf_name[] = "/etc/pool.conf";
-static tstamp now;
 
 static unsigned stops;
 static uint32_t spare;
@@ -92,21 +92,6 @@ reload_forget(struct supervisor *s, void *arg)
 		reload_call = NULL;
 }
 
-static tstamp
-virtual_now(void *arg)
-{
-	(void)arg;
-	return now;
-}
-
-static int
-clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
-{
-	(void)arg;
-	(void)timeout;
-	return epoll_wait(epfd, ev, n, 0);
-}
-
 /* Puts conf into force. 0, or an errno. */
 static int
 reconfigure(struct supervisor *s)
@@ -143,8 +128,6 @@ static size_t ndialled;
 static void
 begin(void)
 {
-	static const struct loop_clock clock = { virtual_now, clock_wait,
-		NULL };
 	static const struct pool_limits limits = { 1, 4, 4, 1 };
 	static const struct app_options options = {
 		.min_processes = 1,
@@ -180,7 +163,7 @@ begin(void)
 	sup.config = &conf;
 	sup.groups = groups;
 	sup.workers = workers;
-	(void)loop_init(&sup.loop, &clock);
+	(void)loop_init(&sup.loop, &still_clock);
 	(void)ring_init(&sup.events, EVENTS_SIZE);
 	NEED(lane_start(&sup.looker, &sup.loop, "looker", NULL) == 0);
 	sup.pool_memory = calloc(1, pool_memory(&limits));

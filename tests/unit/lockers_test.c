@@ -7,6 +7,7 @@
 
 #include "../support/counter_check.h"
 #include "check.h"
+#include "still.h"
 #include "tcp.h"
 
 #define CLIENTS 200
@@ -15,24 +16,8 @@ static struct loop loop;
 static struct lane closer; /* of our own; others count as TCP's */
 static struct lockers all;
 static struct counter_figures figures;
-static tstamp now;
 static int clients[CLIENTS]; /* their ends; -1: gone */
 static unsigned lines[CLIENTS]; /* that each has heard */
-
-static tstamp
-virtual_now(void *arg)
-{
-	(void)arg;
-	return now;
-}
-
-static int
-clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
-{
-	(void)arg;
-	(void)timeout;
-	return epoll_wait(epfd, ev, n, 0);
-}
 
 static void
 take_in(int i, int sv[2])
@@ -45,13 +30,11 @@ take_in(int i, int sv[2])
 static void
 begin(int count)
 {
-	static const struct loop_clock clock = { virtual_now, clock_wait,
-		NULL };
 	const struct counter_limits limits = { .clients = CLIENTS, .keys = 8 };
 	int sv[2];
 
 	now = TSPAN_SECONDS(1000);
-	if (loop_init(&loop, &clock) == -1)
+	if (loop_init(&loop, &still_clock) == -1)
 		abort();
 	if (lane_start(&closer, &loop, "closer", NULL) == -1)
 		abort();

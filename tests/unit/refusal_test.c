@@ -14,28 +14,8 @@
 #include "daemon/refusal.h"
 
 #include "check.h"
+#include "still.h"
 #include "tcp.h"
-
-/* --- the clock and the loop --------------------------------------------- */
-
-static tstamp now;
-
-static tstamp
-virtual_now(void *arg)
-{
-	(void)arg;
-	return now;
-}
-
-/* Handles what is ready; time stands still. */
-static int
-virtual_wait(
-    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
-{
-	(void)arg;
-	(void)timeout;
-	return epoll_wait(epfd, events, n, 0);
-}
 
 static struct loop loop;
 static struct refusals all;
@@ -79,15 +59,11 @@ connect_pair(void)
 static void
 begin(void)
 {
-	static const struct loop_clock clock = {
-		.now = virtual_now,
-		.wait = virtual_wait,
-	};
 
 	now = TSPAN_SECONDS(100);
 	closed = 0;
 	drained = 0;
-	CHECK_EQ(0, loop_init(&loop, &clock));
+	CHECK_EQ(0, loop_init(&loop, &still_clock));
 	CHECK_EQ(0, refusals_init(&all, &loop, close_conn));
 	app = (struct conf_app){
 		.refusal.on_full = CONF_ON_FULL_REFUSE,
