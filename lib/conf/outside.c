@@ -107,7 +107,8 @@ check_files(struct build *b)
 		if (path == b->conf->dump_file)
 			path = arena_printf(b->findings->arena, "%.*s/.",
 			    (int)(strrchr(path, '/') - path), path);
-		if (ownfile_check(path, files[i].kind, why) == -1 &&
+		if (ownfile_open(path, files[i].kind, OWNFILE_LOOK, 0, why) ==
+			-1 &&
 		    why[0] != '\0')
 			findings_outside(
 			    b->findings, false, where, "%s: %s", what, why);

@@ -54,7 +54,8 @@ logging_prepare(const struct conf *conf, FILE *answer)
 		return sink;
 	error = errno;
 	if (error != EPERM ||
-	    ownfile_check(conf->log_file, OWNFILE_ANY, why) == 0 ||
+	    ownfile_open(conf->log_file, OWNFILE_ANY, OWNFILE_LOOK, 0, why) ==
+		0 ||
 	    why[0] == '\0')
 		(void)snprintf(why, sizeof(why), "%s", strerror(error));
 	logging_tell(

@@ -21,16 +21,10 @@
 /* How often a file is looked at that is replaced meanwhile. */
 #define TRIES 8
 
-enum trust {
-	GUARDED,
-	SHARED,
-	REFUSED
-};
-
 /* On the way: what is in a folder is looked at before it is entered. */
 struct walk {
-	int folder; /* O_PATH */
-	enum trust trust; /* in the folder */
+	int folder; /* O_PATH; -1: none yet */
+	struct stat in; /* of the folder */
 	char at[PATH_MAX]; /* path of the folder, as it was entered */
 	char name[NAME_MAX + 1]; /* the step from there; "": none is left */
 	char rest[PATH_MAX]; /* what comes after the name */
@@ -62,60 +56,19 @@ walk_is_own(const struct walk *w, const struct stat *st)
 	    st->st_uid == w->root_owner;
 }
 
-static enum trust
-walk_judge(const struct walk *w, const struct stat *st)
-{
-	bool others = (st->st_mode & S_IWOTH) != 0;
-
-	if (!walk_is_own(w, st) || (others && (st->st_mode & S_ISVTX) == 0))
-		return REFUSED;
-	if (others ||
-	    ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0 &&
-		st->st_gid != getegid()))
-		return SHARED;
-	return GUARDED;
-}
-
-/* Takes the folder over as the one that we are in. */
-static void
-walk_be_in(struct walk *w, int folder, const struct stat *st)
-{
-	if (w->folder != -1)
-		(void)close(w->folder);
-	w->folder = folder;
-	w->trust = walk_judge(w, st);
-}
-
 static int
 walk_enter_root(struct walk *w)
 {
 	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat st;
 
 	if (fd == -1)
 		return -1;
-	(void)fstat(fd, &st);
-	w->root_owner = st.st_uid;
+	if (w->folder != -1)
+		(void)close(w->folder);
+	w->folder = fd;
+	(void)fstat(fd, &w->in);
+	w->root_owner = w->in.st_uid;
 	w->at[0] = '\0';
-	walk_be_in(w, fd, &st);
-	return 0;
-}
-
-/* Takes the next name from the rest. Returns 0, or -1 and errno. */
-static int
-walk_next_name(struct walk *w)
-{
-	size_t slashes = strspn(w->rest, "/");
-	size_t len = strcspn(w->rest + slashes, "/");
-
-	if (len > NAME_MAX) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(w->name, w->rest + slashes, len);
-	w->name[len] = '\0';
-	memmove(w->rest, w->rest + slashes + len,
-	    strlen(w->rest + slashes + len) + 1);
 	return 0;
 }
 
@@ -138,52 +91,38 @@ walk_follow(struct walk *w, int link)
 	return target[0] == '/' ? walk_enter_root(w) : 0;
 }
 
-static bool
-walk_is_last(const struct walk *w)
-{
-	return w->rest[strspn(w->rest, "/")] == '\0';
-}
-
-/* Refuses a folder for what others could put there. */
-static int
-walk_refuse_folder(struct walk *w, const struct stat *st)
-{
-	const char *at = w->at[0] == '\0' ? "/" : w->at;
-
-	if (!walk_is_own(w, st))
-		return walk_refuse(w,
-		    "folder %s belongs to user %u, who could put any file "
-		    "there: it must belong to root or to the daemon's user",
-		    at, (unsigned)st->st_uid);
-	return walk_refuse(w,
-	    "folder %s may be written by everybody, who could put any file "
-	    "there: take that right away, or name another folder",
-	    at);
-}
-
 /*
  * Whether what has the name may be used or, where there is none yet, get it: 0,
  * or -1 and errno.
  */
 static int
-walk_examine(struct walk *w, const struct stat *st)
+walk_examine(struct walk *w, const struct stat *st, bool last)
 {
+	const struct stat *in = &w->in;
+	const char *at = w->at[0] == '\0' ? "/" : w->at;
+	bool others = (in->st_mode & S_IWOTH) != 0;
+	bool group = (in->st_mode & S_IWGRP) != 0 && in->st_gid != 0 &&
+	    in->st_gid != getegid();
+	bool file = last && w->kind == OWNFILE_REGULAR;
 	bool link = S_ISLNK(st->st_mode);
-	bool file = walk_is_last(w) && w->kind == OWNFILE_REGULAR;
-	bool strict = w->trust == SHARED || file;
-	struct stat folder;
 
-	if (w->trust == REFUSED) {
-		(void)fstat(w->folder, &folder);
-		return walk_refuse_folder(w, &folder);
-	}
+	if (!walk_is_own(w, in))
+		return walk_refuse(w,
+		    "folder %s belongs to user %u, who could put any file "
+		    "there: it must belong to root or to the daemon's user",
+		    at, (unsigned)in->st_uid);
+	if (others && (in->st_mode & S_ISVTX) == 0)
+		return walk_refuse(w,
+		    "folder %s may be written by everybody, who could put any "
+		    "file there: take that right away, or name another folder",
+		    at);
 	if (st->st_mode == 0)
 		return 0;
-	if (!walk_is_own(w, st) && (link || strict))
+	if (!walk_is_own(w, st) && (link || others || group || file))
 		return walk_refuse(w, "%s/%s is a %s of user %u: remove it",
 		    w->at, w->name, link ? "symbolic link" : "file or folder",
 		    (unsigned)st->st_uid);
-	if (!strict)
+	if (!others && !group && !file)
 		return 0;
 	if (link)
 		return walk_refuse(w,
@@ -202,20 +141,6 @@ walk_examine(struct walk *w, const struct stat *st)
 	return 0;
 }
 
-/* Opens what has the name, itself. O_DIRECTORY has a file system mounted. */
-static int
-open_step(const struct walk *w)
-{
-	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-	int fd = -1;
-
-	if (!walk_is_last(w))
-		fd = openat(w->folder, w->name, flags | O_DIRECTORY);
-	if (fd != -1 || (!walk_is_last(w) && errno != ENOTDIR))
-		return fd;
-	return openat(w->folder, w->name, flags);
-}
-
 /*
  * Goes as far as the folder of the file; w->name is the file's name there. Its
  * status is in *st, of mode 0 if there is no file. Returns 0, or -1 and errno.
@@ -223,35 +148,51 @@ open_step(const struct walk *w)
 static int
 walk(struct walk *w, struct stat *st)
 {
+	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 	struct statfs fs;
-	size_t len;
+	size_t at, len;
+	bool last;
 	int fd, rc;
 
 	for (;;) {
-		if (walk_next_name(w) == -1)
+		at = strspn(w->rest, "/");
+		len = strcspn(w->rest + at, "/");
+		if (len > NAME_MAX) {
+			errno = ENAMETOOLONG;
 			return -1;
-		fd = open_step(w);
-		if (fd == -1 && errno == ENOENT && walk_is_last(w)) {
+		}
+		memcpy(w->name, w->rest + at, len);
+		w->name[len] = '\0';
+		at += len;
+		memmove(w->rest, w->rest + at, strlen(w->rest + at) + 1);
+		last = w->rest[strspn(w->rest, "/")] == '\0';
+		/* What has the name, itself; O_DIRECTORY mounts it first. */
+		fd =
+		    last ? -1 : openat(w->folder, w->name, flags | O_DIRECTORY);
+		if (last || (fd == -1 && errno == ENOTDIR))
+			fd = openat(w->folder, w->name, flags);
+		if (fd == -1 && errno == ENOENT && last) {
 			memset(st, 0, sizeof(*st));
-			return walk_examine(w, st);
+			return walk_examine(w, st, last);
 		}
 		if (fd == -1)
 			return -1;
 		rc = fstat(fd, st);
 		if (rc == 0)
-			rc = walk_examine(w, st);
-		if (rc == 0 && !S_ISLNK(st->st_mode) && !walk_is_last(w)) {
+			rc = walk_examine(w, st, last);
+		if (rc == 0 && !S_ISLNK(st->st_mode) && !last) {
 			/* The text of where we are may be cut. */
 			len = strlen(w->at);
 			(void)snprintf(
 			    w->at + len, sizeof(w->at) - len, "/%s", w->name);
-			walk_be_in(w, fd, st);
+			(void)close(w->folder);
+			w->folder = fd;
+			w->in = *st;
 			continue;
 		}
-		/* The last may be a link of the kernel's, as in /proc/self/fd.
-		 */
+		/* The last may be a link of the kernel's: /proc/self/fd. */
 		if (rc == -1 || !S_ISLNK(st->st_mode) ||
-		    (walk_is_last(w) && fstatfs(w->folder, &fs) == 0 &&
+		    (last && fstatfs(w->folder, &fs) == 0 &&
 			fs.f_type == PROC_SUPER_MAGIC)) {
 			(void)close(fd);
 			return rc;
@@ -263,35 +204,9 @@ walk(struct walk *w, struct stat *st)
 	}
 }
 
-static int
-walk_begin(struct walk *w, const char *path, enum ownfile_kind kind, char *why)
-{
-	w->folder = -1;
-	w->links = 0;
-	w->kind = kind;
-	w->why = why;
-	why[0] = '\0';
-	if (strlen(path) >= sizeof(w->rest)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	(void)strcpy(w->rest, path);
-	return walk_enter_root(w);
-}
-
-static void
-walk_end(struct walk *w)
-{
-	int saved_errno = errno;
-
-	if (w->folder != -1)
-		(void)close(w->folder);
-	errno = saved_errno;
-}
-
 /* Opens what walk() found. EAGAIN: it is not there any more. */
 static int
-open_last(struct walk *w, const struct stat *found, int flags, mode_t mode)
+walk_open_last(struct walk *w, const struct stat *found, int flags, mode_t mode)
 {
 	struct stat st;
 	int fd;
@@ -321,32 +236,25 @@ int
 ownfile_open(
     const char *path, enum ownfile_kind kind, int flags, mode_t mode, char *why)
 {
-	struct walk w;
-	struct stat st;
-	int fd = -1;
+	int fd = -1, error = EAGAIN;
 
-	for (int tries = 0; tries < TRIES; tries++) {
-		fd = walk_begin(&w, path, kind, why);
+	for (int tries = 0; tries < TRIES && error == EAGAIN; tries++) {
+		struct walk w = { .folder = -1, .kind = kind, .why = why };
+		struct stat st;
+
+		why[0] = '\0';
+		errno = ENAMETOOLONG;
+		if (strlcpy(w.rest, path, sizeof(w.rest)) < sizeof(w.rest))
+			fd = walk_enter_root(&w);
 		if (fd == 0)
 			fd = walk(&w, &st);
-		if (fd == 0)
-			fd = open_last(&w, &st, flags | O_CLOEXEC, mode);
-		walk_end(&w);
-		if (fd != -1 || errno != EAGAIN)
-			break;
+		if (fd == 0 && flags != OWNFILE_LOOK)
+			fd = walk_open_last(&w, &st, flags | O_CLOEXEC, mode);
+		error = fd == -1 ? errno : 0;
+		if (w.folder != -1)
+			(void)close(w.folder);
 	}
+	if (fd == -1)
+		errno = error;
 	return fd;
-}
-
-int
-ownfile_check(const char *path, enum ownfile_kind kind, char *why)
-{
-	struct walk w;
-	struct stat st;
-	int rc = walk_begin(&w, path, kind, why);
-
-	if (rc == 0)
-		rc = walk(&w, &st);
-	walk_end(&w);
-	return rc;
 }

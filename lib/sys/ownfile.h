@@ -28,17 +28,14 @@ enum ownfile_kind {
 /* Bytes for why a file was refused: what is wrong, and what would be right. */
 #define OWNFILE_WHY (PATH_MAX + 256)
 
+/* In place of flags: opens nothing, and the file need not be there. */
+#define OWNFILE_LOOK (-1)
+
 /*
- * As open(2), for an absolute path. Where the file or a folder is refused: -1,
- * EPERM, and why has a text; else why is "".
+ * As open(2), for an absolute path; 0 for OWNFILE_LOOK. Where the file or a
+ * folder is refused: -1, EPERM, and why has a text; else why is "".
  */
 int ownfile_open(const char *path, enum ownfile_kind kind, int flags,
     mode_t mode, char *why);
-
-/*
- * Whether ownfile_open() would refuse the file, which need not be there: 0; or
- * -1 and errno.
- */
-int ownfile_check(const char *path, enum ownfile_kind kind, char *why);
 
 #endif

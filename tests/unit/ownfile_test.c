@@ -37,7 +37,7 @@ open_kind(const char *path, enum ownfile_kind kind)
 static bool
 opens(const char *path, enum ownfile_kind kind)
 {
-	int checked = ownfile_check(path, kind, why);
+	int checked = ownfile_open(path, kind, OWNFILE_LOOK, 0, why);
 	int fd = open_kind(path, kind);
 
 	if (fd == -1)
@@ -52,8 +52,8 @@ opens(const char *path, enum ownfile_kind kind)
 static bool
 refused(const char *path, enum ownfile_kind kind, const char *text)
 {
-	bool both = ownfile_check(path, kind, why) == -1 && errno == EPERM &&
-	    strstr(why, text) != NULL;
+	bool both = ownfile_open(path, kind, OWNFILE_LOOK, 0, why) == -1 &&
+	    errno == EPERM && strstr(why, text) != NULL;
 	int fd = open_kind(path, kind);
 
 	both = both && fd == -1 && errno == EPERM && strstr(why, text) != NULL;
