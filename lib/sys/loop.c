@@ -34,13 +34,6 @@ timer_compare(const struct timer *a, const struct timer *b)
 RB_GENERATE_STATIC(timer_tree, timer, entry, timer_compare)
 
 void
-timers_init(struct timers *all)
-{
-	RB_INIT(&all->tree);
-	all->seq = 0;
-}
-
-void
 timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now))
 {
 	*t = (struct timer){ .at = TSTAMP_NEVER, .fire = fire };
@@ -110,13 +103,8 @@ static struct turn own = { .app = TURN_NO_APP };
 
 struct turn *turn_now = &own;
 
-void
-turn_share(struct turn *shared)
-{
-	turn_now = shared != NULL ? shared : &own;
-}
-
-void
+/* The wait of the loop has ended at this time. */
+static void
 turn_begins(tstamp now)
 {
 	struct turn *t = turn_now;
@@ -130,12 +118,6 @@ turn_begins(tstamp now)
 	atomic_store(&t->dozing, 0);
 	(void)syscall(
 	    SYS_futex, &t->dozing, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-void
-turn_ends(void)
-{
-	atomic_store_explicit(&turn_now->busy, 0, memory_order_release);
 }
 
 /* --- the loop --------------------------------------------------------- */
@@ -180,7 +162,6 @@ loop_init(struct loop *l, const struct loop_clock *clock)
 	memset(l, 0, sizeof(*l));
 	l->signals.fd = -1;
 	l->clock = clock != NULL ? *clock : real;
-	timers_init(&l->timers);
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epfd == -1)
 		return -1;
@@ -297,7 +278,7 @@ loop_turn(struct loop *l, tstamp deadline)
 	int called = 0;
 	int n;
 
-	turn_ends();
+	atomic_store_explicit(&turn_now->busy, 0, memory_order_release);
 	n = loop_wait(l, tstamp_min(deadline, timers_first(&l->timers)));
 	if (n == -1)
 		return -1;

@@ -68,12 +68,11 @@ struct timer {
 
 RB_HEAD(timer_tree, timer);
 
+/* All 0: none is set. */
 struct timers {
 	struct timer_tree tree;
 	uint64_t seq; /* of the latest timer_set() */
 };
-
-void timers_init(struct timers *all);
 
 /* A timer that is not set. */
 void timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now));
@@ -124,15 +123,8 @@ struct turn {
 	_Alignas(64) _Atomic uint32_t dozing;
 };
 
-/* Never NULL; of this process alone until turn_share(). */
+/* Never NULL; a place of this process alone, until watch.c has another. */
 extern struct turn *turn_now;
-
-/* Has the loop write there from now on; NULL: to a place of its own again. */
-void turn_share(struct turn *);
-
-/* For the loop: its wait ended at this time, or it begins to wait. */
-void turn_begins(tstamp now);
-void turn_ends(void);
 
 /* The calls from here on are made for the app of this number. */
 static inline void

@@ -104,18 +104,10 @@ nothing(int sig)
 	(void)sig;
 }
 
-static int
-handle(void (*handler)(int))
-{
-	struct sigaction action = { .sa_handler = handler };
-
-	sigemptyset(&action.sa_mask);
-	return sigaction(SIGNAL, &action, NULL);
-}
-
 static void
-watch_start(struct watch *w, tstamp now)
+watch_start(struct timer *t, tstamp now)
 {
+	struct watch *w = TIMER_OWNER(t, struct watch, timer);
 	pid_t daemon = getpid(), pid = fork();
 
 	if (pid == 0)
@@ -125,19 +117,14 @@ watch_start(struct watch *w, tstamp now)
 		w->pid = pid;
 		return;
 	}
-	log_warn("cannot watch_start the watch over the loop");
-	timer_set(&w->loop->timers, &w->timer, tstamp_add(now, RETRY_AFTER));
-}
-
-static void
-start_again(struct timer *t, tstamp now)
-{
-	watch_start(TIMER_OWNER(t, struct watch, timer), now);
+	log_warn("cannot start the watch over the loop");
+	timer_set(&w->loop->timers, t, tstamp_add(now, RETRY_AFTER));
 }
 
 int
 watch_init(struct watch *w, struct loop *loop)
 {
+	const struct sigaction action = { .sa_handler = nothing };
 	void *map = mmap(NULL, sizeof(*w->page), PROT_READ | PROT_WRITE,
 	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
@@ -146,14 +133,15 @@ watch_init(struct watch *w, struct loop *loop)
 		return -1;
 	w->loop = loop;
 	w->page = map;
-	timer_init(&w->timer, start_again);
-	if (handle(nothing) == -1) {
+	w->own = turn_now;
+	timer_init(&w->timer, watch_start);
+	if (sigaction(SIGNAL, &action, NULL) == -1) {
 		(void)munmap(map, sizeof(*w->page));
 		w->page = NULL;
 		return -1;
 	}
-	turn_share(&w->page->turn);
-	watch_start(w, loop_now(loop));
+	turn_now = &w->page->turn;
+	watch_start(&w->timer, loop_now(loop));
 	return 0;
 }
 
@@ -166,8 +154,8 @@ watch_fini(struct watch *w)
 	if (w->pid != 0)
 		(void)kill(w->pid, SIGKILL);
 	w->pid = 0;
-	turn_share(NULL);
-	(void)handle(SIG_DFL);
+	turn_now = w->own;
+	(void)signal(SIGNAL, SIG_DFL);
 	(void)munmap(w->page, sizeof(*w->page));
 	w->page = NULL;
 }

@@ -29,6 +29,7 @@ struct watch_page;
 struct watch {
 	struct loop *loop;
 	struct watch_page *page; /* shared with the process */
+	struct turn *own; /* where the loop wrote before */
 	pid_t pid; /* 0: there is none */
 	tstamp started; /* the latest one */
 	struct timer timer; /* set: another one is to be started */

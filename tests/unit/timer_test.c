@@ -35,7 +35,7 @@ fire(struct timer *t, tstamp now)
 static void
 begin(struct probe *probes, int n)
 {
-	timers_init(&all);
+	memset(&all, 0, sizeof(all));
 	fired = 0;
 	for (int i = 0; i < n; i++) {
 		probes[i] = (struct probe){ .fired = 0 };
