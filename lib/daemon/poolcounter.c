@@ -566,8 +566,8 @@ poolcounter_fini(struct supervisor *s)
 
 	if (all->io.fd != -1)
 		counter_process_close(all);
+	/* The loop closes no memory: its descriptor ends with the daemon. */
 	(void)munmap((void *)all->page, sizeof(*all->page));
-	(void)close(all->fds[1]);
 	timer_set(&s->loop.timers, &all->rest, TSTAMP_NEVER);
 	timer_set(&s->loop.timers, &all->again, TSTAMP_NEVER);
 	free(all);
