@@ -243,7 +243,7 @@ start(struct supervisor *s, struct conf *conf)
 
 	if (status != EX_OK)
 		return status;
-	if (!control_register(s))
+	if (!control_register(s, command_run))
 		return EX_OSERR;
 	return supervisor_open(s);
 }

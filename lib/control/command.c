@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/control.h"
 #include "control/room.h"
 #include "core/app.h"
 #include "daemon/counter.h"

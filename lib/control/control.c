@@ -1,16 +1,25 @@
-/* The control socket, as a service of the daemon. */
+/* The control socket, as a service of the daemon, and its clients. */
 
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control/control.h"
 #include "control/room.h"
 #include "daemon/listeners.h"
+#include "daemon/state.h"
 #include "sys/fdpass.h"
+#include "sys/sockets.h"
 
 /*
- * Clients at a time, if there are descriptors to spare, and in any case;
- * others wait in the backlog.
+ * Clients at a time, if there are descriptors to spare, and in any case; others
+ * wait in the backlog.
  */
 #define CLIENTS_MAX 256
 #define CLIENTS_SURE 32
@@ -21,24 +30,533 @@
 /* Connections in the backlog. */
 #define BACKLOG 1024
 
-/* --- accepting ---------------------------------------------------------- */
+/* Bytes of all snapshots together, unless one alone is larger. */
+#define STATUS_BYTES (16 * 1024 * 1024)
 
+/* Bytes of any other answer. */
+#define ANSWER_MAX (1024 * 1024)
+
+/* The time a client has for its line; and where others wait for a place. */
+#define LINE_TIME TSPAN_SECONDS(10)
+#define IDLE_TIME TSPAN_MSECONDS(100)
+
+/* The time it has to read a part of the answer, and the whole of it. */
+#define STALL_TIME TSPAN_SECONDS(30)
+#define ANSWER_TIME TSPAN_SECONDS(300)
+
+/* Reads, thrown away, of a client that goes on talking. */
+#define DRAIN_READS 64
+
+/* Longest message in one client_error(). */
+#define MESSAGE_MAX 1024
+
+/* Between two looks at what clients wait for, at least. */
+#define LOOK_PAUSE TSPAN_MSECONDS(5)
+
+/* --- beginning and end -------------------------------------------------- */
+
+/* The client is cut off then; TSTAMP_NEVER: not. */
+static void
+client_cut_at(struct client *cl, tstamp at)
+{
+	timer_set(&cl->all->sup->loop.timers, &cl->deadline, at);
+}
+
+/* Waits for these events, besides an error or a hang-up; 0: for no other. */
+static bool
+client_watch(struct client *cl, uint32_t events)
+{
+	return loop_set(&cl->all->sup->loop, &cl->io,
+		   events == 0 ? EPOLLERR : events) == 0;
+}
+
+/* Counts the client among those that wait, or no longer. */
+static void
+client_count(struct client *cl, bool waits)
+{
+	if (waits && !cl->counted)
+		cl->all->nwaiting++;
+	else if (!waits && cl->counted)
+		cl->all->nwaiting--;
+	cl->counted = waits;
+}
+
+/* As recv(2). Descriptors that came along may take long to close. */
+static ssize_t
+client_receive(struct client *cl, void *buf, size_t size)
+{
+	struct fdpass_got got;
+	ssize_t n = fdpass_recv(cl->io.fd, buf, size, MSG_DONTWAIT, &got);
+
+	for (size_t i = 0; n != -1 && i < got.nfds; i++)
+		lane_close(&cl->all->sup->closer, got.fds[i]);
+	return n;
+}
+
+/* Frees the snapshot; a client that waits for its memory goes on. */
+static void
+client_drop_status(struct client *cl)
+{
+	struct control *all = cl->all;
+	struct client *other;
+
+	if (cl->status == NULL)
+		return;
+	all->status_bytes -= cl->status->size;
+	status_free(cl->status);
+	cl->status = NULL;
+	TAILQ_FOREACH(other, &all->list, next) {
+		if (other->waits != WAIT_MEMORY)
+			continue;
+		other->waits = WAIT_NOTHING;
+		other->state = CLIENT_WRITING;
+		(void)client_watch(other, EPOLLOUT);
+		return;
+	}
+}
+
+static void
+client_close(struct client *cl)
+{
+	struct control *all = cl->all;
+	char rest[CLIENT_LINE_MAX];
+
+	if (cl->waits == WAIT_RELOAD)
+		reload_forget(all->sup, cl);
+	client_count(cl, false);
+	client_cut_at(cl, TSTAMP_NEVER);
+	(void)loop_set(&all->sup->loop, &cl->io, 0);
+	/*
+	 * The client sees the end now, whenever the slow lane closes; and an
+	 * end, no reset, as all that it said has been read.
+	 */
+	(void)shutdown(cl->io.fd, SHUT_RDWR);
+	for (unsigned i = 0; i < DRAIN_READS; i++)
+		if (client_receive(cl, rest, sizeof(rest)) <= 0)
+			break;
+	lane_close(&all->sup->closer, cl->io.fd);
+
+	client_drop_status(cl);
+	follow_free(cl->follow);
+	TAILQ_REMOVE(&all->list, cl, next);
+	text_fini(&cl->out);
+	free(cl->app);
+	free(cl->targets);
+	free(cl);
+	all->n--;
+	/* There may be room for another one. */
+	acceptor_resume(&all->acceptor);
+}
+
+/* The client waits for what `waits` says, or leaves. May close it. */
+static void
+client_wait(struct client *cl)
+{
+	cl->state = CLIENT_WAITING;
+	client_count(cl, true);
+	client_cut_at(cl, TSTAMP_NEVER);
+	if (!client_watch(cl, 0))
+		client_close(cl);
+}
+
+/* --- the answer --------------------------------------------------------- */
+
+void
+client_tell(struct client *cl, const char *fmt, ...)
+{
+	char *text, *line;
+	struct emit j;
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len == -1) {
+		cl->out.failed = true;
+		return;
+	}
+	if (cl->json) {
+		emit_init(&j, &cl->out);
+		emit_object(&j);
+		emit_put_string(&j, "message", text);
+		emit_object_end(&j);
+		text_puts(&cl->out, "\n");
+	} else {
+		/* Each line is escaped on its own: the newlines stay. */
+		line = text;
+		while (*line != '\0') {
+			size_t n = strcspn(line, "\n");
+
+			text_escaped(&cl->out, line, n);
+			text_puts(&cl->out, "\n");
+			line += n + (line[n] == '\n');
+		}
+	}
+	free(text);
+}
+
+void
+client_error(struct client *cl, const char *fmt, ...)
+{
+	char message[MESSAGE_MAX];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(message, sizeof(message), fmt, ap);
+	va_end(ap);
+	text_puts(&cl->out, "error: ");
+	text_escaped(&cl->out, message, strlen(message));
+	text_puts(&cl->out, "\n");
+}
+
+/* Takes the snapshot that the client wants; or has the error to be sent. */
+static void
+client_take_status(struct client *cl, tstamp now)
+{
+	cl->wants = false;
+	cl->status = status_take(cl->all->sup, cl->app, cl->format, now);
+	if (cl->status != NULL) {
+		cl->all->status_bytes += cl->status->size;
+		return;
+	}
+	if (errno == ENOENT)
+		client_error(cl, "no app %s any more", cl->app);
+	else
+		client_error(cl, "cannot take a snapshot: %s", strerror(errno));
+	cl->data = cl->out.data;
+	cl->data_len = cl->out.len;
+	cl->sent = 0;
+}
+
+/*
+ * Sends what the socket takes, and gets more to send. That costs time and is
+ * done for one client in each turn; the others, writable all the time, come
+ * back in the next turn. May close the client.
+ */
+static void
+client_write(struct client *cl, tstamp now)
+{
+	struct control *all = cl->all;
+
+	for (;;) {
+		while (cl->sent < cl->data_len) {
+			ssize_t n = send(cl->io.fd, cl->data + cl->sent,
+			    cl->data_len - cl->sent,
+			    MSG_DONTWAIT | MSG_NOSIGNAL);
+
+			if (n == -1 && fdpass_is_later(errno))
+				goto later;
+			if (n == -1) {
+				client_close(cl);
+				return;
+			}
+			cl->sent += (size_t)n;
+			client_cut_at(
+			    cl, tstamp_min(now + STALL_TIME, cl->until));
+		}
+		if (!cl->wants && cl->status == NULL && cl->follow == NULL)
+			break;
+		if (all->worked)
+			goto later;
+		if (cl->wants && all->status_bytes >= STATUS_BYTES) {
+			cl->state = CLIENT_WAITING;
+			cl->waits = WAIT_MEMORY;
+			client_cut_at(cl, TSTAMP_NEVER);
+			goto later;
+		}
+		all->worked = true;
+		if (cl->wants) {
+			client_take_status(cl, now);
+			continue;
+		}
+		cl->data = cl->follow != NULL
+		    ? follow_next(cl->follow, &cl->data_len)
+		    : figures_next(cl->status, &cl->data_len);
+		cl->sent = 0;
+		if (cl->data == NULL) {
+			cl->data_len = 0;
+			client_drop_status(cl);
+			break;
+		}
+	}
+	/* The answer has been given. */
+	if (cl->waits == WAIT_END || cl->waits == WAIT_EVENTS)
+		client_wait(cl);
+	else
+		client_close(cl);
+	return;
+
+later:
+	if (!client_watch(cl, cl->state == CLIENT_WAITING ? 0 : EPOLLOUT))
+		client_close(cl);
+}
+
+void
+client_answer(struct client *cl, tstamp now)
+{
+	client_count(cl, cl->waits == WAIT_EVENTS);
+	if (cl->out.failed) {
+		text_clear(&cl->out);
+		client_error(cl, "the answer is too long");
+	}
+	cl->state = CLIENT_WRITING;
+	cl->data = cl->out.data;
+	cl->data_len = cl->out.len;
+	cl->until = now + ANSWER_TIME;
+	client_cut_at(cl, now + STALL_TIME);
+	client_write(cl, now);
+}
+
+static void
+client_refuse(struct client *cl, const char *why, tstamp now)
+{
+	client_error(cl, "%s", why);
+	client_answer(cl, now);
+}
+
+/* --- waiting ------------------------------------------------------------ */
+
+/*
+ * Whether the client has to wait on. If it wants to know how far things are, a
+ * line tells it, which is taken whole or not at all: then the next will do.
+ */
+static bool
+client_must_wait(struct client *cl)
+{
+	struct progress p = { 0 };
+	char line[96];
+	int len;
+
+	if (!cl->goes_on(cl, &p))
+		return false;
+	if (!cl->watches || p.of == 0 || memcmp(&cl->shown, &p, sizeof(p)) == 0)
+		return true;
+	cl->shown = p;
+	len = snprintf(line, sizeof(line),
+	    "progress: %" PRIu32 " of %" PRIu32 " %s\n", p.done, p.of, p.what);
+	(void)send(cl->io.fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return true;
+}
+
+bool
+client_may_wait(struct client *cl)
+{
+	if (cl->counted || cl->all->nwaiting < cl->all->max_waiting)
+		return true;
+	client_error(cl, "too many clients wait already");
+	return false;
+}
+
+void
+client_wait_while(
+    struct client *cl, bool (*goes_on)(struct client *, struct progress *out))
+{
+	cl->goes_on = goes_on;
+	if (client_must_wait(cl) && client_may_wait(cl))
+		cl->waits = WAIT_APPS;
+}
+
+/*
+ * Whatever a client waits for comes about in a turn of the loop: so nothing has
+ * to tell us of it, and while nothing happens nobody looks. Of a busy daemon's
+ * many turns few are looked after; the timer sees to it that one comes.
+ */
+static void
+control_turn(struct control *all, tstamp now)
+{
+	struct client *cl, *next;
+
+	all->worked = false;
+	if (all->nwaiting == 0)
+		return;
+	if (now < all->looked + LOOK_PAUSE) {
+		timer_advance(&all->sup->loop.timers, &all->wake,
+		    all->looked + LOOK_PAUSE);
+		return;
+	}
+	all->looked = now;
+	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
+		if (cl->state != CLIENT_WAITING)
+			continue;
+		if (cl->waits == WAIT_EVENTS && follow_has_more(cl->follow)) {
+			client_answer(cl, now);
+		} else if (cl->waits == WAIT_APPS && !client_must_wait(cl)) {
+			cl->waits = WAIT_NOTHING;
+			client_answer(cl, now);
+		}
+	}
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static void
+client_read(struct client *cl, tstamp now)
+{
+	ssize_t n =
+	    client_receive(cl, cl->line + cl->len, sizeof(cl->line) - cl->len);
+	const char *eol;
+
+	if (n == -1) {
+		if (!fdpass_is_later(errno))
+			client_close(cl);
+		return;
+	}
+	if (n == 0) {
+		client_refuse(cl, "the line has no end", now);
+		return;
+	}
+	eol = memchr(cl->line + cl->len, '\n', (size_t)n);
+	cl->len += (size_t)n;
+	if (eol != NULL) {
+		cl->all->run(cl, (size_t)(eol - cl->line), now);
+		if (cl->waits == WAIT_APPS || cl->waits == WAIT_RELOAD)
+			client_wait(cl);
+		else
+			client_answer(cl, now);
+	} else if (cl->len == sizeof(cl->line)) {
+		client_refuse(cl, "the line is longer than 4096 bytes", now);
+	}
+}
+
+static void
+client_is_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct client *cl = LOOP_OWNER(io, struct client, io);
+
+	if (cl->state == CLIENT_READING)
+		client_read(cl, now);
+	else if (cl->state == CLIENT_WRITING)
+		client_write(cl, now);
+	else if (events & (EPOLLERR | EPOLLHUP))
+		client_close(cl);
+}
+
+static void
+client_is_late(struct timer *t, tstamp now)
+{
+	struct client *cl = TIMER_OWNER(t, struct client, deadline);
+
+	if (cl->state == CLIENT_READING)
+		client_refuse(cl, "no command within 10 seconds", now);
+	else if (cl->waits != WAIT_EVENTS)
+		client_close(cl);
+}
+
+/* --- room for others ---------------------------------------------------- */
+
+static bool
+client_is_stranger(const struct client *cl)
+{
+	return cl->uid != 0 && cl->uid != geteuid();
+}
+
+/*
+ * Ends a connection if this one of a stranger is one too many. It is silent
+ * itself, and the newest.
+ */
+static void
+client_limit_strangers(struct client *cl, tstamp now)
+{
+	struct control *all = cl->all;
+	struct client *other, *silent = NULL, *same_silent = NULL;
+	unsigned n = 0, same = 0;
+
+	TAILQ_FOREACH(other, &all->list, next) {
+		bool is_silent = other->state == CLIENT_READING;
+
+		if (!client_is_stranger(other))
+			continue;
+		n++;
+		if (silent == NULL && is_silent)
+			silent = other;
+		if (other->uid != cl->uid)
+			continue;
+		same++;
+		if (same_silent == NULL && is_silent)
+			same_silent = other;
+	}
+	if (same > all->max_each)
+		client_refuse(
+		    same_silent, "this user has too many connections", now);
+	else if (n > all->max_strangers)
+		client_refuse(silent, "there are too many connections", now);
+}
+
+/*
+ * Whether there is room for a client; if need be that ends which has been idle
+ * longest, a stranger if there is one. A client that asks stands in the backlog
+ * behind all that came before, silent ones too: 400 of these had a status wait
+ * for ten seconds. Clients of a burst that are about to ask are given a moment
+ * for it.
+ */
 static bool
 control_admits(struct acceptor *a, tstamp now)
 {
-	struct control *c = LOOP_OWNER(a, struct control, acceptor);
+	struct control *all = LOOP_OWNER(a, struct control, acceptor);
+	tstamp soonest = TSTAMP_NEVER;
 
-	if (c->n < c->max || client_make_way(c, now))
+	if (all->n < all->max)
 		return true;
+	for (int own = 0; own <= 1; own++) {
+		struct client *cl;
+		char c;
+
+		/* The oldest that has said nothing yet, or no whole line. */
+		TAILQ_FOREACH(cl, &all->list, next)
+			if (cl->state == CLIENT_READING &&
+			    client_is_stranger(cl) == (own == 0) &&
+			    recv(cl->io.fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) <=
+				0)
+				break;
+		if (cl == NULL)
+			continue;
+		if (now - cl->came >= IDLE_TIME) {
+			client_refuse(
+			    cl, "there are too many connections", now);
+			return true;
+		}
+		soonest = tstamp_min(soonest, cl->came + IDLE_TIME);
+	}
+	timer_advance(&all->sup->loop.timers, &all->wake, soonest);
 	acceptor_pause(a);
 	return false;
 }
 
+/*
+ * Takes fd over. If a stranger has too many connections, one that has said
+ * nothing yet is told so and ends, the oldest of them first; or else this one.
+ */
 static void
 control_arrived(struct acceptor *a, int fd, tstamp now)
 {
-	client_new(LOOP_OWNER(a, struct control, acceptor), fd, now);
+	struct control *all = LOOP_OWNER(a, struct control, acceptor);
+	struct client *cl = calloc(1, sizeof(*cl));
+	struct ucred peer = { .uid = (uid_t)-1 };
+
+	if (cl == NULL) {
+		lane_close(&all->sup->closer, fd);
+		return;
+	}
+	(void)fdpass_refuse(fd);
+	(void)peer_identify(fd, &peer);
+	cl->all = all;
+	cl->uid = peer.uid;
+	cl->io = (struct loop_io){ .fd = fd, .ready = client_is_ready };
+	cl->state = CLIENT_READING;
+	cl->came = now;
+	timer_init(&cl->deadline, client_is_late);
+	text_init(&cl->out, ANSWER_MAX);
+	TAILQ_INSERT_TAIL(&all->list, cl, next);
+	all->n++;
+	client_cut_at(cl, now + LINE_TIME);
+	if (!client_watch(cl, EPOLLIN))
+		client_close(cl);
+	else if (client_is_stranger(cl))
+		client_limit_strangers(cl, now);
 }
+
+/* --- a service of the daemon -------------------------------------------- */
 
 static void
 control_wake(struct timer *t, tstamp now)
@@ -46,8 +564,6 @@ control_wake(struct timer *t, tstamp now)
 	(void)now;
 	acceptor_resume(&TIMER_OWNER(t, struct control, wake)->acceptor);
 }
-
-/* --- listening ---------------------------------------------------------- */
 
 static struct listener_spec
 spec_of(const struct conf *conf)
@@ -119,8 +635,6 @@ control_commit(struct control *c, const struct conf *conf)
 	acceptor_resume(&c->acceptor);
 }
 
-/* --- a service of the daemon -------------------------------------------- */
-
 static void
 control_abort(struct control *c)
 {
@@ -128,15 +642,43 @@ control_abort(struct control *c)
 		acceptor_discard(c->acceptor.lane, &c->fresh);
 }
 
+/*
+ * Answers under way are cut, each having the part that the socket takes at
+ * once; clients that wait for the end have it now.
+ */
 static void
-control_close(struct control *c)
+control_close(struct control *all)
 {
-	control_abort(c);
-	acceptor_close(&c->acceptor);
-	client_close_all(c);
-	if (c->dump != NULL)
-		dump_forget(c->dump);
-	free(c);
+	struct client *cl;
+	const char *piece;
+	size_t len, from;
+
+	control_abort(all);
+	acceptor_close(&all->acceptor);
+	while ((cl = TAILQ_FIRST(&all->list)) != NULL) {
+		/* A follower that is not behind has the last events, too. */
+		bool waits = cl->state == CLIENT_WAITING ||
+		    (cl->waits == WAIT_EVENTS && cl->sent == cl->data_len);
+
+		while (cl->follow != NULL && waits &&
+		    (piece = follow_next(cl->follow, &len)) != NULL)
+			if (send(cl->io.fd, piece, len,
+				MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)len)
+				break;
+		if (waits && cl->waits != WAIT_END)
+			client_error(cl, "the daemon has stopped");
+		/* What was sent last may not be of out. */
+		from = cl->follow == NULL ? cl->sent : 0;
+		if (cl->status == NULL && cl->waits != WAIT_MEMORY &&
+		    cl->out.len > from)
+			(void)send(cl->io.fd, cl->out.data + from,
+			    cl->out.len - from, MSG_DONTWAIT | MSG_NOSIGNAL);
+		client_close(cl);
+	}
+	timer_set(&all->sup->loop.timers, &all->wake, TSTAMP_NEVER);
+	if (all->dump != NULL)
+		dump_forget(all->dump);
+	free(all);
 }
 
 static void
@@ -146,7 +688,8 @@ control_dump(struct control *c, tstamp now)
 }
 
 bool
-control_register(struct supervisor *s)
+control_register(
+    struct supervisor *s, void (*run)(struct client *, size_t len, tstamp now))
 {
 	static const struct acceptor_ops acceptor_ops = {
 		.admits = control_admits,
@@ -156,7 +699,7 @@ control_register(struct supervisor *s)
 		.prepare = control_prepare,
 		.commit = control_commit,
 		.abort = control_abort,
-		.turn = client_turn,
+		.turn = control_turn,
 		.dump = control_dump,
 		.close = control_close,
 	};
@@ -167,7 +710,7 @@ control_register(struct supervisor *s)
 		return false;
 	}
 	c->sup = s;
-	c->run = command_run;
+	c->run = run;
 	TAILQ_INIT(&c->list);
 	timer_init(&c->wake, control_wake);
 	acceptor_init(

@@ -10,10 +10,19 @@
 
 #include "daemon/state.h"
 
+struct client;
+
+/*
+ * Does what the line of a client says, of so many bytes. Afterwards its waits,
+ * wants and out say how it goes on.
+ */
+void command_run(struct client *, size_t len, tstamp now);
+
 /*
  * Registers the control socket with the supervisor as a service, and as what
- * SIGUSR1 calls. False, logged: no memory.
+ * SIGUSR1 calls; run: command_run(). False, logged: no memory.
  */
-bool control_register(struct supervisor *s);
+bool control_register(
+    struct supervisor *s, void (*run)(struct client *, size_t len, tstamp now));
 
 #endif

@@ -307,7 +307,7 @@ const char *follow_next(struct follow *f, size_t *len_out);
 /* Whether events came since follow_next() gave all. */
 bool follow_has_more(const struct follow *f);
 
-/* --- client.c ----------------------------------------------------------- */
+/* --- control.c ----------------------------------------------------------- */
 
 /* Longest line, without its newline. */
 #define CLIENT_LINE_MAX 4096
@@ -365,10 +365,6 @@ struct client {
 
 struct control {
 	struct supervisor *sup;
-	/*
-	 * Does what the line of a client says, of so many bytes. Afterwards its
-	 * waits, wants and out say how it goes on.
-	 */
 	void (*run)(struct client *, size_t len, tstamp now);
 	TAILQ_HEAD(client_list, client) list;
 	unsigned n;
@@ -392,21 +388,6 @@ struct control {
 	struct dump *dump; /* of the state, under way; NULL: none */
 };
 
-/* Answers under way are cut; clients that wait for the end have it now. */
-void client_close_all(struct control *all);
-
-/*
- * Takes fd over. If a stranger has too many connections, one that has said
- * nothing yet is told so and ends, the oldest of them first; or else this one.
- */
-void client_new(struct control *all, int fd, tstamp now);
-
-/*
- * Ends the client that has been idle longest, a stranger if there is one: it
- * has had its time, or when it has had it, there is room. False: none now.
- */
-bool client_make_way(struct control *all, tstamp now);
-
 /* Begins to send the answer. May close the client. */
 void client_answer(struct client *cl, tstamp now);
 
@@ -421,9 +402,6 @@ bool client_may_wait(struct client *cl);
  */
 void client_wait_while(
     struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
-
-/* A turn has ended. */
-void client_turn(struct control *all, tstamp now);
 
 /*
  * Add to the answer: lines of text, in JSON one object; and the last line of
@@ -491,8 +469,5 @@ struct command_line {
  * Words stand apart by blanks or tabs. NULL, or what is wrong with it.
  */
 const char *command_split(char *line, size_t len, struct command_line *out);
-
-/* Does what the line of the client says, of so many bytes. */
-void command_run(struct client *cl, size_t len, tstamp now);
 
 #endif

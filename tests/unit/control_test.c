@@ -177,7 +177,7 @@ begin(void)
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	NEED(poolcounter_init(&sup) == 0);
-	(void)control_register(&sup);
+	(void)control_register(&sup, command_run);
 	clients = sup.control_arg;
 	CHECK_EQ(0, reconfigure(&sup));
 }
