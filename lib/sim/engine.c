@@ -26,7 +26,6 @@ struct tally {
 	struct result_app *out;
 	tstamp now;
 	bool closed; /* the load is over: workers count no longer */
-
 	uint32_t processes; /* workers: starting, idle and active */
 	uint32_t existing; /* leaving ones included */
 	uint32_t busy; /* workers with a request in service */
@@ -34,7 +33,6 @@ struct tally {
 	uint32_t idle; /* workers that are ready and have no request */
 	uint32_t unheld; /* requests that wait and no worker holds */
 	uint32_t unread; /* requests that lie in the sockets of workers */
-
 	struct series_bucket *bucket; /* of `now`; NULL: to be looked up */
 	tstamp bucket_end;
 	tstamp unread_since; /* beside an idle worker; 0: there is no such */
@@ -80,10 +78,8 @@ struct engine {
 	uint32_t present; /* requests that are used */
 	uint32_t exited; /* worker whose exit is being told; or ILIST_NONE */
 	struct ilist left; /* requests that it had not read */
-
 	/* Below manager->workers: of that worker; else of a request. */
 	struct events events;
-
 	tstamp now;
 	tstamp end; /* of the load; TSTAMP_NEVER: not known yet */
 	bool over; /* the load is */
@@ -114,45 +110,53 @@ tally_most(uint32_t a, uint32_t b)
 	return a > b ? a : b;
 }
 
-/* Lets time pass for one tally, bucket by bucket. */
-static void
-tally_pass(struct tally *t, tstamp now)
+/*
+ * Brings the figures of the app to the present, bucket by bucket, before they
+ * change.
+ */
+static struct tally *
+tally_of(struct engine *e, uint32_t app)
 {
-	struct result_app *out = t->out;
+	struct tally *t;
 
-	if (t->unheld > 0 && t->idle > 0)
-		out->idle_while_waiting += now - t->now;
-	if (t->unread == 0 || t->idle == 0) {
-		t->unread_since = 0;
-	} else {
-		if (t->unread_since == 0)
+	for (t = &e->tallies[app]; t != NULL; t = t->total) {
+		struct result_app *out = t->out;
+
+		if (e->now <= t->now)
+			continue;
+		if (t->unheld > 0 && t->idle > 0)
+			out->idle_while_waiting += e->now - t->now;
+		if (t->unread == 0 || t->idle == 0)
+			t->unread_since = 0;
+		else if (t->unread_since == 0)
 			t->unread_since = t->now;
-		out->idle_while_unread += now - t->now;
-	}
-	if (t->closed) {
-		t->now = now;
-		return;
-	}
-	if (t->now < ENGINE_EPOCH)
-		t->now = tstamp_min(ENGINE_EPOCH, now);
-	while (t->now < now) {
-		struct series_bucket *b = tally_bucket(t);
-		tstamp until = tstamp_min(now, t->bucket_end);
-		double time = (double)(until - t->now);
-		uint32_t waiting = t->unheld + t->unread;
+		if (t->unread_since != 0)
+			out->idle_while_unread += e->now - t->now;
+		if (t->closed)
+			t->now = e->now;
+		else if (t->now < ENGINE_EPOCH)
+			t->now = tstamp_min(ENGINE_EPOCH, e->now);
+		while (t->now < e->now) {
+			struct series_bucket *b = tally_bucket(t);
+			tstamp until = tstamp_min(e->now, t->bucket_end);
+			double time = (double)(until - t->now);
+			uint32_t waiting = t->unheld + t->unread;
 
-		b->processes += time * t->processes;
-		b->busy += time * t->busy;
-		b->waiting += time * waiting;
-		b->most_processes = tally_most(b->most_processes, t->processes);
-		b->most_waiting = tally_most(b->most_waiting, waiting);
-		out->existing += time * t->existing;
-		out->need += time * t->need;
-		out->most_need = tally_most(out->most_need, t->need);
-		if (t->unheld > 0)
-			out->wasted += time * t->idle;
-		t->now = until;
+			b->processes += time * t->processes;
+			b->busy += time * t->busy;
+			b->waiting += time * waiting;
+			b->most_processes =
+			    tally_most(b->most_processes, t->processes);
+			b->most_waiting = tally_most(b->most_waiting, waiting);
+			out->existing += time * t->existing;
+			out->need += time * t->need;
+			out->most_need = tally_most(out->most_need, t->need);
+			if (t->unheld > 0)
+				out->wasted += time * t->idle;
+			t->now = until;
+		}
 	}
+	return &e->tallies[app];
 }
 
 /* Counts in the bucket of `now`; false: that is outside the load. */
@@ -188,16 +192,6 @@ tally_read(struct tally *t, tstamp given)
 		    t->now - since > t->out->longest_unread)
 			t->out->longest_unread = t->now - since;
 	}
-}
-
-/* Brings the figures of the app to the present, before they change. */
-static struct tally *
-tally_of(struct engine *e, uint32_t app)
-{
-	for (struct tally *t = &e->tallies[app]; t != NULL; t = t->total)
-		if (e->now > t->now)
-			tally_pass(t, e->now);
-	return &e->tallies[app];
 }
 
 /* Counts a worker in or out. */
@@ -360,20 +354,6 @@ worker_exits(struct engine *e, struct engine_worker *w)
 {
 	w->order =
 	    engine_later(e, e->options->exit_time, (uint32_t)(w - e->workers));
-}
-
-static void
-play_ready(struct engine *e, struct engine_worker *w)
-{
-	worker_change(e, w);
-	w->state = ENGINE_READY;
-	w->order = 0;
-	if (w->leaving)
-		worker_exits(e, w);
-	worker_changed(e, w);
-	if (!w->leaving)
-		e->manager->ops->ready(
-		    e->manager, (uint32_t)(w - e->workers), e->now);
 }
 
 static void
@@ -559,10 +539,18 @@ engine_play(struct engine *e)
 		if (e->requests[n - workers].order == event.order)
 			play_end(e, n - workers);
 	} else if (w->order == event.order) {
-		if (w->state == ENGINE_STARTING && !w->killed)
-			play_ready(e, w);
-		else
+		if (w->state != ENGINE_STARTING || w->killed) {
 			play_exit(e, w);
+			return;
+		}
+		worker_change(e, w);
+		w->state = ENGINE_READY;
+		w->order = 0;
+		if (w->leaving)
+			worker_exits(e, w);
+		worker_changed(e, w);
+		if (!w->leaving)
+			e->manager->ops->ready(e->manager, n, e->now);
 	}
 }
 

@@ -540,22 +540,6 @@ trace_next(struct trace *t, struct arrival *out)
 
 /* --- the load ----------------------------------------------------------- */
 
-static struct trace *
-trace_open(const struct load_spec *spec)
-{
-	bool standard = strcmp(spec->trace, "-") == 0;
-	FILE *file = standard ? stdin : fopen(spec->trace, "re");
-	struct trace *t;
-
-	if (file == NULL)
-		return NULL;
-	t = result_alloc(1, sizeof(*t));
-	t->spec = spec;
-	t->file = file;
-	text_init(&t->said, 65536);
-	return t;
-}
-
 /* The first connections are spread over one time of thinking and service. */
 static void
 clients_init(struct load_source *l)
@@ -579,18 +563,24 @@ struct load_source *
 load_open(const struct load_spec *spec)
 {
 	const struct profile *p = &spec->profile;
-	struct trace *trace = NULL;
 	struct prng seeds = { .state = spec->seed };
-	struct curve *c;
 	struct load_source *l;
+	struct curve *c;
+	FILE *file = stdin;
 
-	if (spec->trace != NULL && (trace = trace_open(spec)) == NULL)
+	if (spec->trace != NULL && strcmp(spec->trace, "-") != 0)
+		file = fopen(spec->trace, "re");
+	if (file == NULL)
 		return NULL;
 	l = result_alloc(1, sizeof(*l));
 	l->spec = spec;
-	l->trace = trace;
-	if (trace != NULL)
+	if (spec->trace != NULL) {
+		l->trace = result_alloc(1, sizeof(*l->trace));
+		l->trace->spec = spec;
+		l->trace->file = file;
+		text_init(&l->trace->said, 65536);
 		return l;
+	}
 	if (spec->closed) {
 		l->services.state = prng_next(&seeds);
 		l->thoughts.state = prng_next(&seeds);

@@ -61,15 +61,18 @@ const struct option simulate_longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+/* An option that may be given for each app: [NAME=]VALUE; of argv. */
+struct typed {
+	int option; /* .val of simulate_longs */
+	const char *text;
+	const char *value; /* in the text; all of it without a name */
+};
+
 struct options {
 	const char *file;
 	const char *trace; /* NULL: none */
 	const char *svg; /* NULL: none */
-	/* Those that may be given for each app: [NAME=]VALUE; of argv. */
-	struct {
-		int option; /* .val of simulate_longs */
-		const char *text;
-	} * typed; /* owned */
+	struct typed *typed; /* owned */
 	size_t typed_len;
 	struct profile profile;
 	bool profile_set;
@@ -155,6 +158,7 @@ static const char *
 options_read(struct options *o, int option, const char *text)
 {
 	unsigned long long n;
+	size_t name;
 
 	switch (option) {
 	case 'c':
@@ -193,8 +197,13 @@ options_read(struct options *o, int option, const char *text)
 		    ? NULL
 		    : "it may be 10m at most";
 	default:
-		o->typed[o->typed_len].option = option;
-		o->typed[o->typed_len++].text = text;
+		/*
+		 * A value may have a "=" itself, behind a ":" then, which no
+		 * name has: "lognormal:p50=5ms,p99=1s".
+		 */
+		name = strcspn(text, "=:");
+		o->typed[o->typed_len++] = (struct typed){ option, text,
+			text[name] == '=' ? text + name + 1 : text };
 	}
 	return NULL;
 }
@@ -256,18 +265,6 @@ options_parse(struct options *o, int argc, char **argv)
 /* --- the load ----------------------------------------------------------- */
 
 /*
- * The VALUE of [NAME=]VALUE.  A value may have a "=" itself, behind a ":"
- * then, which no name has: "lognormal:p50=5ms,p99=1s".
- */
-static const char *
-options_value(const char *text)
-{
-	size_t name = strcspn(text, "=:");
-
-	return text[name] == '=' ? text + name + 1 : text;
-}
-
-/*
  * The value for this app: the last of its name, else the last without a name;
  * NULL: there is none.
  */
@@ -278,7 +275,7 @@ options_find(const struct options *o, int option, const char *name)
 
 	for (size_t i = 0; i < o->typed_len; i++) {
 		const char *text = o->typed[i].text;
-		const char *value = options_value(text);
+		const char *value = o->typed[i].value;
 		size_t n = (size_t)(value - text);
 
 		if (o->typed[i].option != option)
@@ -300,7 +297,7 @@ options_check_names(const struct options *o, const struct conf *conf)
 {
 	for (size_t i = 0; i < o->typed_len; i++) {
 		const char *text = o->typed[i].text;
-		const char *value = options_value(text);
+		const char *value = o->typed[i].value;
 		const struct conf_app *app;
 		char name[256];
 
@@ -451,15 +448,6 @@ verdict_fits(const struct result_app *r)
 	    histogram_share(&r->wait, 0.99) <= VERDICT_WAIT;
 }
 
-/* So many processes the app may have, by the ceiling over all apps, too. */
-static uint32_t
-verdict_allowed(const struct conf *conf, size_t app)
-{
-	unsigned max = conf->apps[app].pool.max_processes;
-
-	return max < conf->max_processes ? max : conf->max_processes;
-}
-
 /* Without trying other numbers. */
 static void
 verdict_judge(const struct conf *conf, const struct load_spec *load,
@@ -468,6 +456,7 @@ verdict_judge(const struct conf *conf, const struct load_spec *load,
 	const struct load_app *l = &load->apps[app];
 	const struct result_app *a = &r->apps[app];
 	double busy = r->length > 0 ? a->work / (double)r->length : 0;
+	unsigned max = conf->apps[app].pool.max_processes;
 	double service, think;
 
 	/* Clients who wait bring less than they would if nobody waited. */
@@ -478,7 +467,8 @@ verdict_judge(const struct conf *conf, const struct load_spec *load,
 	}
 	*out = (struct verdict){
 		.needed = busy / conf->apps[app].pool.concurrency,
-		.allowed = verdict_allowed(conf, app),
+		.allowed =
+		    max < conf->max_processes ? max : conf->max_processes,
 	};
 	if (a->arrived == 0)
 		out->kind = VERDICT_IDLE;

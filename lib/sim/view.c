@@ -64,28 +64,6 @@ text_verdict(const struct verdict *v, const struct result_app *r, FILE *out)
 	    out, " would keep p99 under %s", words_span(VERDICT_WAIT).text);
 }
 
-/* A verdict on each app with too few processes; else one on all together. */
-static void
-text_verdicts(const struct simulation *s, const struct result *r, FILE *out)
-{
-	bool fit = true;
-
-	for (size_t i = 0; i < r->apps_len; i++) {
-		const struct verdict *v = &s->verdicts[i];
-
-		if (r->apps_len > 1 && v->kind <= VERDICT_FITS)
-			continue;
-		fit = false;
-		if (r->apps_len > 1)
-			(void)fprintf(out, "%s: ", r->apps[i].name);
-		text_verdict(v, &r->apps[i], out);
-		(void)fputc('\n', out);
-	}
-	if (fit)
-		(void)fprintf(out, "fits: p99 waits %s\n",
-		    words_wait(&r->total, 0.99).text);
-}
-
 static void
 text_load(const struct simulation *s, const struct result *r, FILE *out)
 {
@@ -159,26 +137,6 @@ text_figures(const struct result_app *r, FILE *out)
 	    words_number(view_waste(r)).text);
 }
 
-/* The promised waits, and how far they were kept. */
-static void
-text_promises(const struct result *r, FILE *out)
-{
-	for (size_t i = 0; i < r->apps_len; i++) {
-		const struct result_app *a = &r->apps[i];
-
-		if (a->target_wait == 0)
-			continue;
-		(void)fputs("Promise      ", out);
-		if (r->apps_len > 1)
-			(void)fprintf(out, "%s: ", a->name);
-		(void)fprintf(out,
-		    "%s, kept for %.2f %%; need %.2f on average, %u at most\n",
-		    words_span(a->target_wait).text,
-		    100 * histogram_within(&a->wait, a->target_wait), a->need,
-		    a->most_need);
-	}
-}
-
 /* An empty line, and a row for each app in columns as wide as they must be. */
 static void
 text_apps(const struct result *r, FILE *out)
@@ -225,12 +183,40 @@ text_apps(const struct result *r, FILE *out)
 void
 view_text(const struct simulation *s, const struct result *r, FILE *out)
 {
-	if (s->verdicts != NULL)
-		text_verdicts(s, r, out);
+	const bool several = r->apps_len > 1;
+	bool fit = s->verdicts != NULL;
+
+	/* Each app with too few processes; else all together. */
+	for (size_t i = 0; i < r->apps_len && s->verdicts != NULL; i++) {
+		const struct verdict *v = &s->verdicts[i];
+
+		if (several && v->kind <= VERDICT_FITS)
+			continue;
+		fit = false;
+		if (several)
+			(void)fprintf(out, "%s: ", r->apps[i].name);
+		text_verdict(v, &r->apps[i], out);
+		(void)fputc('\n', out);
+	}
+	if (fit)
+		(void)fprintf(out, "fits: p99 waits %s\n",
+		    words_wait(&r->total, 0.99).text);
 	text_load(s, r, out);
 	text_figures(&r->total, out);
-	text_promises(r, out);
-	if (r->apps_len > 1)
+	/* The promised waits, and how far they were kept. */
+	for (size_t i = 0; i < r->apps_len; i++) {
+		const struct result_app *a = &r->apps[i];
+
+		if (a->target_wait == 0)
+			continue;
+		(void)fprintf(out, "Promise      %s%s%s, kept for %.2f %%; ",
+		    several ? a->name : "", several ? ": " : "",
+		    words_span(a->target_wait).text,
+		    100 * histogram_within(&a->wait, a->target_wait));
+		(void)fprintf(out, "need %.2f on average, %u at most\n",
+		    a->need, a->most_need);
+	}
+	if (several)
 		text_apps(r, out);
 }
 
@@ -279,23 +265,6 @@ json_load(struct emit *j, const struct simulation *s)
 }
 
 static void
-json_promise(struct emit *j, const struct result_app *r)
-{
-	if (r->target_wait == 0) {
-		emit_put_null(j, "target_wait");
-		emit_put_null(j, "kept");
-		emit_put_null(j, "need");
-		emit_put_null(j, "most_need");
-		return;
-	}
-	emit_put_span(j, "target_wait", r->target_wait);
-	emit_put_percent(
-	    j, "kept", 100 * histogram_within(&r->wait, r->target_wait));
-	emit_put_number(j, "need", r->need);
-	emit_put_uint(j, "most_need", r->most_need);
-}
-
-static void
 json_figures(struct emit *j, const struct result_app *r)
 {
 	const struct histogram *h = &r->wait;
@@ -325,7 +294,18 @@ json_figures(struct emit *j, const struct result_app *r)
 	emit_put_number(j, "existing", r->existing);
 	emit_put_number(j, "busy", r->busy);
 	emit_put_uint(j, "most_processes", r->most_processes);
-	json_promise(j, r);
+	if (r->target_wait == 0) {
+		emit_put_null(j, "target_wait");
+		emit_put_null(j, "kept");
+		emit_put_null(j, "need");
+		emit_put_null(j, "most_need");
+	} else {
+		emit_put_span(j, "target_wait", r->target_wait);
+		emit_put_percent(j, "kept",
+		    100 * histogram_within(&r->wait, r->target_wait));
+		emit_put_number(j, "need", r->need);
+		emit_put_uint(j, "most_need", r->most_need);
+	}
 	emit_put_uint(j, "max_waiting", r->most_waiting);
 	emit_put_span(j, "idle_while_waiting", r->idle_while_waiting);
 	emit_put_number(j, "idle_waste", view_waste(r));
