@@ -14,9 +14,7 @@ struct script {
 	void (*started)(void);
 	void (*arrived)(uint32_t request);
 	void (*ready)(uint32_t worker);
-	void (*finished)(uint32_t worker);
 	void (*exited)(uint32_t worker);
-	void (*ticked)(void);
 };
 
 static struct {
@@ -39,16 +37,14 @@ rig_now(void)
 	return (long)((rig.now - ENGINE_EPOCH) / MS(1));
 }
 
-static void rig_tell(const char *fmt, ...)
-    __attribute__((format(printf, 1, 2)));
-
-static void
-rig_tell(const char *fmt, ...)
+/* Writes down what the manager was told, and when. */
+static void __attribute__((format(printf, 2, 3)))
+rig_tell(tstamp now, const char *fmt, ...)
 {
 	va_list ap;
 
-	if (ftell(rig.log) > 0)
-		fputs("; ", rig.log);
+	rig.now = now;
+	fputs(ftell(rig.log) > 0 ? "; " : "", rig.log);
 	va_start(ap, fmt);
 	vfprintf(rig.log, fmt, ap);
 	va_end(ap);
@@ -59,8 +55,7 @@ static void
 plain_started(struct manager *m, tstamp now)
 {
 	(void)m;
-	rig.now = now;
-	rig_tell("started");
+	rig_tell(now, "started");
 	if (rig.script.started != NULL)
 		rig.script.started();
 }
@@ -69,8 +64,7 @@ static void
 plain_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 {
 	CHECK_EQ(app, engine_app_of(m->engine, request));
-	rig.now = now;
-	rig_tell("arrived %s%u", app == 0 ? "" : "b", (unsigned)request);
+	rig_tell(now, "arrived %s%u", app == 0 ? "" : "b", (unsigned)request);
 	if (rig.script.arrived != NULL)
 		rig.script.arrived(request);
 }
@@ -79,8 +73,7 @@ static void
 plain_ready(struct manager *m, uint32_t worker, tstamp now)
 {
 	(void)m;
-	rig.now = now;
-	rig_tell("ready %u", (unsigned)worker);
+	rig_tell(now, "ready %u", (unsigned)worker);
 	if (rig.script.ready != NULL)
 		rig.script.ready(worker);
 }
@@ -89,18 +82,15 @@ static void
 plain_finished(struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
 	(void)m;
-	rig.now = now;
-	rig_tell("finished %u", (unsigned)request);
-	if (rig.script.finished != NULL)
-		rig.script.finished(worker);
+	(void)worker;
+	rig_tell(now, "finished %u", (unsigned)request);
 }
 
 static void
 plain_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 {
 	(void)m;
-	rig.now = now;
-	rig_tell("%s %u", killed ? "killed" : "exited", (unsigned)worker);
+	rig_tell(now, "%s %u", killed ? "killed" : "exited", (unsigned)worker);
 	if (rig.script.exited != NULL)
 		rig.script.exited(worker);
 }
@@ -116,11 +106,8 @@ static void
 plain_tick(struct manager *m, tstamp now)
 {
 	(void)m;
-	rig.now = now;
 	rig.due = TSTAMP_NEVER;
-	rig_tell("tick");
-	if (rig.script.ticked != NULL)
-		rig.script.ticked();
+	rig_tell(now, "tick");
 }
 
 static void
@@ -147,10 +134,13 @@ static const struct engine_options options = {
 	.exit_time = MS(5),
 };
 
-/* Fills rig.told and rig.result, which rig_end() frees. */
-static void
-rig_run(struct script script, const char *trace, size_t apps, tspan length)
+/* Fills rig.told and rig.result. False: there is a mistake in the trace. */
+static bool
+rig_play(struct script script, const char *trace, size_t apps, tspan length)
 {
+	const struct result_app *r = &rig.result.total;
+	bool played;
+
 	rig.manager = (struct manager){
 		.ops = &plain_ops,
 		.name = "plain",
@@ -159,18 +149,28 @@ rig_run(struct script script, const char *trace, size_t apps, tspan length)
 	};
 	rig.script = script;
 	rig.due = TSTAMP_NEVER;
+	free(rig.told);
+	result_fini(&rig.result);
 	rig.log = open_memstream(&rig.told, &rig.told_len);
-	CHECK(help_run_trace(
-	    &rig.manager, trace, apps, length, &options, &rig.result));
+	played = help_run_trace(
+	    &rig.manager, trace, apps, length, &options, &rig.result);
+	fprintf(rig.log, "; spawned %d+%d ended %d completed %d",
+	    (int)(r->spawned - r->spawned_running), (int)r->spawned_running,
+	    (int)r->ended, (int)r->completed);
+	fprintf(rig.log,
+	    " refused %d+%d taken %d lost %d unfinished %d waits %d <= %ld",
+	    (int)(r->refused - r->overflowed), (int)r->overflowed,
+	    (int)r->taken, (int)r->lost, (int)r->unfinished, (int)r->wait.total,
+	    (long)(r->wait.max / MS(1)));
 	fclose(rig.log);
-	help_check_balance(&rig.result.total);
+	return played;
 }
 
 static void
-rig_end(void)
+rig_run(struct script script, const char *trace, size_t apps, tspan length)
 {
-	free(rig.told);
-	result_fini(&rig.result);
+	CHECK(rig_play(script, trace, apps, length));
+	help_check_balance(&rig.result.total);
 }
 
 /* --- what scripts do ---------------------------------------------------- */
@@ -206,19 +206,6 @@ static const struct script single = { .started = start_one,
 /* --- workers ------------------------------------------------------------ */
 
 static void
-workers_of_the_beginning_are_ready_when_the_load_starts(void)
-{
-	rig_run(single, "0,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "finished 0 at 100",
-	    rig.told);
-	CHECK_EQ(0, rig.result.total.wait.max);
-	CHECK_EQ(1, rig.result.total.spawned);
-	CHECK_EQ(0, rig.result.total.spawned_running);
-	rig_end();
-}
-
-static void
 start_late(uint32_t request)
 {
 	if (request == 0)
@@ -232,63 +219,10 @@ give_all(uint32_t worker)
 }
 
 static void
-a_worker_is_ready_after_the_start_time(void)
-{
-	rig_run((struct script){ .arrived = start_late, .ready = give_all },
-	    "1,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; arrived 0 at 1000; ready 0 at 1200; "
-		  "finished 0 at 1300",
-	    rig.told);
-	CHECK_EQ(MS(200), rig.result.total.wait.max);
-	rig_end();
-}
-
-static void
-a_worker_serves_requests_in_order(void)
-{
-	rig_run(single, "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
-		  "finished 1 at 300; finished 2 at 600",
-	    rig.told);
-	CHECK_EQ(MS(280), rig.result.total.wait.max);
-	CHECK_EQ(3, rig.result.total.completed);
-	rig_end();
-}
-
-static void
-a_worker_serves_as_many_at_a_time_as_its_concurrency(void)
-{
-	rig_run(
-	    (struct script){ .started = start_double, .arrived = give_first },
-	    "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
-		  "finished 1 at 210; finished 2 at 400",
-	    rig.told);
-	CHECK_EQ(MS(80), rig.result.total.wait.max);
-	rig_end();
-}
-
-static void
 tick_soon(uint32_t worker)
 {
 	(void)worker;
 	rig.due = ENGINE_EPOCH + MS(100);
-}
-
-static void
-ends_come_before_arrivals_and_ticks_come_last(void)
-{
-	struct script script = single;
-
-	script.ready = tick_soon;
-	rig_run(script, "0,a,0.1\n0.1,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "finished 0 at 100; arrived 0 at 100; tick at 100; "
-		  "finished 0 at 200",
-	    rig.told);
-	rig_end();
 }
 
 static void
@@ -297,20 +231,6 @@ stop_at_third(uint32_t request)
 	give_first(request);
 	if (request == 2)
 		engine_stop(rig.manager.engine, 0);
-}
-
-static void
-a_stopped_worker_finishes_what_it_has(void)
-{
-	rig_run(
-	    (struct script){ .started = start_one, .arrived = stop_at_third },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, MS(1000));
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
-		  "finished 1 at 200; finished 2 at 300; exited 0 at 305",
-	    rig.told);
-	CHECK_EQ(1, rig.result.total.ended);
-	rig_end();
 }
 
 static void
@@ -323,33 +243,11 @@ stop_starting(uint32_t request)
 }
 
 static void
-a_worker_that_is_stopped_while_it_starts_is_never_ready(void)
-{
-	rig_run((struct script){ .arrived = stop_starting }, "0,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; arrived 0 at 0; exited 0 at 205", rig.told);
-	CHECK_EQ(1, rig.result.total.unfinished);
-	rig_end();
-}
-
-static void
 kill_at_third(uint32_t request)
 {
 	give_first(request);
 	if (request == 2)
 		engine_kill(rig.manager.engine, 0);
-}
-
-static void
-a_killed_worker_loses_what_it_has(void)
-{
-	rig_run(
-	    (struct script){ .started = start_one, .arrived = kill_at_third },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "arrived 1 at 10; arrived 2 at 20; killed 0 at 25",
-	    rig.told);
-	CHECK_EQ(3, rig.result.total.lost);
-	rig_end();
 }
 
 static void
@@ -359,26 +257,9 @@ take_and_refuse(uint32_t worker)
 
 	while (
 	    (request = engine_take(rig.manager.engine, worker)) != ILIST_NONE) {
-		rig_tell("took %u", (unsigned)request);
+		rig_tell(rig.now, "took %u", (unsigned)request);
 		engine_refuse(rig.manager.engine, request, ENGINE_REFUSED);
 	}
-}
-
-static void
-requests_that_a_killed_worker_had_not_read_can_be_taken(void)
-{
-	rig_run((struct script){ .started = start_one,
-		    .arrived = kill_at_third,
-		    .exited = take_and_refuse },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "arrived 1 at 10; arrived 2 at 20; killed 0 at 25; "
-		  "took 1 at 25; took 2 at 25",
-	    rig.told);
-	CHECK_EQ(1, rig.result.total.lost);
-	CHECK_EQ(2, rig.result.total.refused);
-	CHECK_EQ(2, rig.result.total.taken);
-	rig_end();
 }
 
 static void
@@ -392,19 +273,6 @@ take_for_second(uint32_t request)
 	taken = engine_take(rig.manager.engine, 0);
 	CHECK_EQ(1, taken);
 	engine_give(rig.manager.engine, 1, taken);
-}
-
-static void
-the_oldest_unread_request_is_taken(void)
-{
-	rig_run(
-	    (struct script){ .started = start_two, .arrived = take_for_second },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, 0);
-	CHECK_STR("started at -200; ready 0 at 0; ready 1 at 0; "
-		  "arrived 0 at 0; arrived 1 at 10; arrived 2 at 20; "
-		  "finished 0 at 100; finished 1 at 120; finished 2 at 200",
-	    rig.told);
-	rig_end();
 }
 
 static void
@@ -424,19 +292,102 @@ kill_at_second(uint32_t request)
 		engine_kill(rig.manager.engine, 0);
 }
 
+#define THREE "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n"
+#define LONGER "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n"
+
+#define BEGUN "started at -200; ready 0 at 0; arrived 0 at 0; "
+#define ARRIVED BEGUN "arrived 1 at 10; arrived 2 at 20; "
+
+/* What the manager was told, and what came of it. */
+static const struct {
+	const char *fact;
+	struct script script;
+	const char *trace;
+	tspan length;
+	const char *told;
+} plays[] = {
+	{ "workers of the beginning are ready when the load starts",
+	    { .started = start_one, .arrived = give_first }, "0,a,0.1\n", 0,
+	    BEGUN "finished 0 at 100; spawned 1+0 ended 0 completed 1 "
+		  "refused 0+0 taken 0 lost 0 unfinished 0 waits 1 <= 0" },
+	{ "a worker is ready after the start time",
+	    { .arrived = start_late, .ready = give_all }, "1,a,0.1\n", 0,
+	    "started at -200; arrived 0 at 1000; ready 0 at 1200; "
+	    "finished 0 at 1300; spawned 0+1 ended 0 completed 1 "
+	    "refused 0+0 taken 0 lost 0 unfinished 0 waits 1 <= 200" },
+	{ "a worker serves requests in order",
+	    { .started = start_one, .arrived = give_first }, LONGER, 0,
+	    ARRIVED "finished 0 at 100; finished 1 at 300; finished 2 "
+		    "at 600; spawned 1+0 ended 0 completed 3 refused 0+0 taken "
+		    "0 lost 0 unfinished 0 waits 3 <= 280" },
+	{ "a worker serves as many at a time as its concurrency",
+	    { .started = start_double, .arrived = give_first }, LONGER, 0,
+	    ARRIVED "finished 0 at 100; finished 1 at 210; finished 2 "
+		    "at 400; spawned 1+0 ended 0 completed 3 refused 0+0 taken "
+		    "0 lost 0 unfinished 0 waits 3 <= 80" },
+	{ "ends come before arrivals, and ticks come last",
+	    { .started = start_one, .arrived = give_first, .ready = tick_soon },
+	    "0,a,0.1\n0.1,a,0.1\n", 0,
+	    BEGUN "finished 0 at 100; arrived 0 at 100; tick at 100; "
+		  "finished 0 at 200; spawned 1+0 ended 0 completed 2 refused "
+		  "0+0 taken 0 lost 0 unfinished 0 waits 2 <= 0" },
+	{ "a stopped worker finishes what it has",
+	    { .started = start_one, .arrived = stop_at_third }, THREE, MS(1000),
+	    ARRIVED "finished 0 at 100; finished 1 at 200; finished 2 "
+		    "at 300; exited 0 at 305; spawned 1+0 ended 1 completed 3 "
+		    "refused 0+0 taken 0 lost 0 unfinished 0 waits 3 <= 180" },
+	{ "a worker that is stopped while it starts is never ready",
+	    { .arrived = stop_starting }, "0,a,0.1\n", 0,
+	    "started at -200; arrived 0 at 0; exited 0 at 205; spawned "
+	    "0+1 ended 0 completed 0 refused 0+0 taken 0 lost 0 "
+	    "unfinished 1 waits 1 <= 205" },
+	{ "a killed worker loses what it has",
+	    { .started = start_one, .arrived = kill_at_third }, THREE, 0,
+	    ARRIVED "killed 0 at 25; spawned 1+0 ended 0 completed 0 "
+		    "refused 0+0 taken 0 lost 3 unfinished 0 waits 1 <= 0" },
+	{ "requests that a killed worker had not read can be taken",
+	    { .started = start_one,
+		.arrived = kill_at_third,
+		.exited = take_and_refuse },
+	    THREE, 0,
+	    ARRIVED
+	    "killed 0 at 25; took 1 at 25; took 2 at 25; "
+	    "spawned 1+0 ended 0 completed 0 refused 2+0 taken 2 lost 1 "
+	    "unfinished 0 waits 1 <= 0" },
+	{ "the oldest unread request is taken",
+	    { .started = start_two, .arrived = take_for_second }, THREE, 0,
+	    "started at -200; ready 0 at 0; ready 1 at 0; arrived 0 at "
+	    "0; arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
+	    "finished 1 at 120; finished 2 at 200; spawned 2+0 ended 0 "
+	    "completed 3 refused 0+0 taken 1 lost 0 unfinished 0 waits "
+	    "3 <= 80" },
+	{ "the number of an exited worker may be used at once",
+	    { .started = start_one,
+		.arrived = kill_at_second,
+		.exited = restart_with_the_same_number },
+	    "0,a,0.1\n0.01,a,0.1\n", MS(500),
+	    BEGUN "arrived 1 at 10; killed 0 at 15; ready 0 at 215; "
+		  "spawned 1+1 ended 1 completed 0 refused 1+0 taken 1 lost 1 "
+		  "unfinished 0 waits 1 <= 0" },
+	{ "requests that the manager cannot hold are refused", { 0 },
+	    "0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n"
+	    "0,a,1\n1,a,1\n",
+	    0,
+	    "started at -200; arrived 0 at 0; arrived 1 at 0; arrived "
+	    "2 at 0; arrived 3 at 0; arrived 4 at 0; arrived 5 at 0; "
+	    "arrived 6 at 0; arrived 7 at 0; spawned 0+0 ended 0 "
+	    "completed 0 refused 0+2 taken 0 lost 0 unfinished 8 waits "
+	    "8 <= 1000" },
+};
+
 static void
-the_number_of_an_exited_worker_may_be_used_at_once(void)
+workers_do_as_the_manager_says(void)
 {
-	rig_run((struct script){ .started = start_one,
-		    .arrived = kill_at_second,
-		    .exited = restart_with_the_same_number },
-	    "0,a,0.1\n0.01,a,0.1\n", 1, MS(500));
-	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
-		  "arrived 1 at 10; killed 0 at 15; ready 0 at 215",
-	    rig.told);
-	CHECK_EQ(2, rig.result.total.spawned);
-	CHECK_EQ(1, rig.result.total.spawned_running);
-	rig_end();
+	for (size_t i = 0; i < sizeof(plays) / sizeof(plays[0]); i++) {
+		rig_run(plays[i].script, plays[i].trace, 1, plays[i].length);
+		if (!CHECK_STR(plays[i].told, rig.told))
+			fprintf(stderr, "%s\n", plays[i].fact);
+	}
 }
 
 /* --- connections -------------------------------------------------------- */
@@ -463,50 +414,13 @@ refusals_are_counted_by_their_kind(void)
 	CHECK_EQ(2, rig.result.total.overflowed);
 	CHECK_EQ(2, rig.result.total.timed_out);
 	CHECK_EQ(0, rig.result.total.wait.total);
-	rig_end();
-}
-
-static void
-a_request_that_is_never_served_is_unfinished_and_its_wait_is_known(void)
-{
-	rig_run((struct script){ .started = NULL }, "0,a,1\n1,a,1\n", 1, 0);
-	CHECK_EQ(2, rig.result.total.unfinished);
-	CHECK_EQ(2, rig.result.total.wait.total);
-	CHECK_EQ(MS(1000), rig.result.total.wait.max);
-	rig_end();
-}
-
-static void
-requests_that_the_manager_cannot_hold_are_refused(void)
-{
-	rig_run((struct script){ .started = NULL },
-	    "0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n"
-	    "0,a,1\n0,a,1\n",
-	    1, 0);
-	CHECK_EQ(2, rig.result.total.overflowed);
-	CHECK_EQ(2, rig.result.total.refused);
-	CHECK_EQ(REQUESTS, rig.result.total.unfinished);
-	rig_end();
 }
 
 static void
 a_mistake_in_the_trace_ends_the_run(void)
 {
-	struct result r;
-	struct manager m = {
-		.ops = &plain_ops, .name = "plain", .workers = 1, .requests = 1
-	};
-
-	rig.script = (struct script){ .started = NULL };
-	rig.due = TSTAMP_NEVER;
-	rig.log = open_memstream(&rig.told, &rig.told_len);
-	rig.manager.engine = NULL;
-	rig.manager = m;
-	CHECK(!help_run_trace(
-	    &rig.manager, "1,a,1\n0.5,a,1\n", 1, 0, &options, &r));
-	fclose(rig.log);
-	free(rig.told);
-	result_fini(&r);
+	CHECK(!rig_play(
+	    (struct script){ .started = NULL }, "1,a,1\n0.5,a,1\n", 1, 0));
 }
 
 /* --- figures ------------------------------------------------------------ */
@@ -517,7 +431,6 @@ the_run_goes_on_until_the_last_connection_has_ended(void)
 	rig_run(single, "0,a,0.1\n1,a,3\n", 1, 0);
 	CHECK_EQ(MS(1000), rig.result.length);
 	CHECK_EQ(MS(4000), rig.result.ran);
-	rig_end();
 }
 
 static void
@@ -539,7 +452,6 @@ workers_are_counted_from_their_start_while_the_load_lasts(void)
 	CHECK_NEAR(1.0, rig.result.total.busy);
 	CHECK_EQ(2, rig.result.total.most_processes);
 	CHECK_EQ(1, rig.result.total.most_waiting);
-	rig_end();
 }
 
 static void
@@ -561,7 +473,6 @@ the_series_adds_up_to_the_whole(void)
 	CHECK_NEAR((double)MS(200), busy);
 	CHECK_NEAR((double)MS(50), waiting);
 	CHECK_EQ(3, arrived);
-	rig_end();
 }
 
 static void
@@ -580,7 +491,6 @@ waiting_beside_an_idle_worker_is_noted(void)
 	/* Of 0.4 seconds of the load one process was idle for 0.3. */
 	CHECK_NEAR(0.75, rig.result.total.wasted);
 	CHECK_EQ(0, rig.result.total.idle_while_unread);
-	rig_end();
 }
 
 static void
@@ -591,7 +501,6 @@ lying_unread_beside_an_idle_worker_is_noted(void)
 	CHECK_EQ(0, rig.result.total.idle_while_waiting);
 	CHECK_EQ(MS(1200), rig.result.total.idle_while_unread);
 	CHECK_EQ(MS(1100), rig.result.total.longest_unread);
-	rig_end();
 }
 
 static void
@@ -627,7 +536,6 @@ the_total_is_that_of_all_apps(void)
 	CHECK_EQ(0, r->total.idle_while_unread);
 	CHECK_NEAR(0, r->total.wasted);
 	CHECK_STR("b", r->apps[1].name);
-	rig_end();
 }
 
 int
@@ -635,20 +543,8 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(workers_of_the_beginning_are_ready_when_the_load_starts);
-	RUN(a_worker_is_ready_after_the_start_time);
-	RUN(a_worker_serves_requests_in_order);
-	RUN(a_worker_serves_as_many_at_a_time_as_its_concurrency);
-	RUN(ends_come_before_arrivals_and_ticks_come_last);
-	RUN(a_stopped_worker_finishes_what_it_has);
-	RUN(a_worker_that_is_stopped_while_it_starts_is_never_ready);
-	RUN(a_killed_worker_loses_what_it_has);
-	RUN(requests_that_a_killed_worker_had_not_read_can_be_taken);
-	RUN(the_oldest_unread_request_is_taken);
-	RUN(the_number_of_an_exited_worker_may_be_used_at_once);
+	RUN(workers_do_as_the_manager_says);
 	RUN(refusals_are_counted_by_their_kind);
-	RUN(a_request_that_is_never_served_is_unfinished_and_its_wait_is_known);
-	RUN(requests_that_the_manager_cannot_hold_are_refused);
 	RUN(a_mistake_in_the_trace_ends_the_run);
 	RUN(the_run_goes_on_until_the_last_connection_has_ended);
 	RUN(workers_are_counted_from_their_start_while_the_load_lasts);
@@ -656,5 +552,7 @@ main(int argc, char **argv)
 	RUN(waiting_beside_an_idle_worker_is_noted);
 	RUN(lying_unread_beside_an_idle_worker_is_noted);
 	RUN(the_total_is_that_of_all_apps);
+	free(rig.told);
+	result_fini(&rig.result);
 	return check_finish();
 }
