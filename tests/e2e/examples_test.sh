@@ -87,7 +87,8 @@ has_parked() {
 	[ "$(status apps "$APP" parked)" -gt 0 ]
 }
 
-# assert_example NAME: it answers, also the daemon's question, under load.
+# assert_example NAME [REQUESTS]: it answers, also the daemon's question, under
+# load.
 assert_example() {
 	has "$1" || return 0
 	serve "$1" </dev/null
@@ -98,48 +99,28 @@ assert_example() {
 	ping_path=/page.php
 	[ "$1" != php-cgi ] || ping_path=$DIR/www/page.php
 	assertTrue ping "ctl ping $APP --path $ping_path >'$DIR/ping'"
-	assert_load "$LOAD"
+	assert_load "${2:-$LOAD}"
 	[ "$1" = node ] || assert_nothing_lost
 	! grep -q keep_alive "etc/examples/$1.conf" || assert_parked
 	pool_stop
 	assertEquals 0 "$RC"
 }
 
-# Three times as many requests, to meet what happens seldom.
-testTheExampleOfPhpCgiServesUnderLoad() {
-	LOAD=$((LOAD * 3 / SLOW)) assert_example php-cgi
-}
-
-testTheExampleOfLibfcgiServesUnderLoad() {
-	assert_example libfcgi
-}
-
-testTheExampleInPerlServesUnderLoad() {
-	assert_example perl-fcgi
-}
-
-testTheExampleOfGunicornServesUnderLoad() {
-	assert_example gunicorn
-}
-
-testTheExampleOfWsgiServesUnderLoad() {
-	assert_example wsgi
-}
-
-testTheExampleOfRackServesUnderLoad() {
-	assert_example rack
-}
-
-testTheExampleOfPsgiServesUnderLoad() {
-	assert_example psgi
-}
-
-testTheExampleOfAPythonHttpServerServesUnderLoad() {
-	assert_example http-server
-}
-
-testTheExampleOfNodeServesUnderLoad() {
-	assert_example node
+# Three times as many requests of PHP, to meet what happens seldom.
+testEachExampleServesUnderLoad() {
+	each assert_example <<-'END'
+	php-cgi $((LOAD * 3 / SLOW))
+	libfcgi
+	perl-fcgi
+	gunicorn
+	wsgi
+	rack
+	psgi
+	http-server
+	node
+	shell $((LOAD / 10))
+	static
+	END
 }
 
 testTheExampleOfNodeServesWithHandoffAccept() {
@@ -164,14 +145,6 @@ testNodeLeavesTheListeningSocketToTheNextProcess() {
 	kill -TERM "$node"
 	await is_gone "$node"
 	assertContains "$(get)" page
-}
-
-testTheExampleOfAShellScriptServesUnderLoad() {
-	LOAD=$((LOAD / 10)) assert_example shell
-}
-
-testTheExampleOfAStaticBinaryServesUnderLoad() {
-	assert_example static
 }
 
 # The arbiter of gunicorn starts another worker.

@@ -141,11 +141,10 @@ assert_started_on_demand() {
 }
 
 testEachConnectionWithoutAProcessStartsOne() {
-	assert_started_on_demand "unix:$DIR/web.sock"
-}
-
-testEachTcpConnectionWithoutAProcessStartsOne() {
-	assert_started_on_demand "127.0.0.1:$PORT"
+	each assert_started_on_demand <<-'END'
+	"unix:$DIR/web.sock"
+	"127.0.0.1:$PORT"
+	END
 }
 
 # A connection waits until the process listens.

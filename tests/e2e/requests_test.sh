@@ -89,24 +89,15 @@ assert_grows() {
 	assert_served "$1"
 }
 
-testPhpCgiGrowsServesAllAndShrinks() {
-	assert_grows php-cgi
-}
-
-testLibfcgiGrowsServesAllAndShrinks() {
-	assert_grows libfcgi
-}
-
-testPerlGrowsServesAllAndShrinks() {
-	assert_grows perl-fcgi
-}
-
-testPythonHttpServersGrowServeAllAndShrink() {
-	assert_grows http-server
-}
-
-testGunicornGrowsServesAllAndShrinks() {
-	assert_grows gunicorn
+testProgramsOfOneSessionAtATimeGrowServeAllAndShrink() {
+	each assert_grows <<-'END'
+	php-cgi
+	libfcgi
+	perl-fcgi
+	http-server
+	gunicorn
+	static
+	END
 }
 
 # Four threads of each process serve four requests at a time.
@@ -117,10 +108,6 @@ testGunicornWithThreadsGrowsServesAllAndShrinks() {
 	concurrency = 4
 	EOF
 	assert_served 'gunicorn with threads'
-}
-
-testAStaticBinaryGrowsServesAllAndShrinks() {
-	assert_grows static
 }
 
 # The app grows by the processor time that it uses.

@@ -91,14 +91,6 @@ testAWaitBehindATouchIsForThatRestart() {
 	done
 }
 
-testARestartTxtThatIsThereAtStartDoesNotRestart() {
-	fresh
-	touch "$DIR/tmp/restart.txt"
-	web_conf
-	pool_start
-	stays
-}
-
 testATouchedRestartTxtRestartsAgain() {
 	fresh
 	touch "$DIR/tmp/restart.txt"
@@ -199,14 +191,8 @@ testARestartKeepsAllProcessesReady() {
 
 testRestartTxtReplacesJobWorkers() {
 	fresh
-	conf <<-EOF
-	app "web" {
-		handoff = none
-		command = { sleep, "1000" }
-		min_processes = 2
-		ready_after = 50ms
-	}
-	EOF
+	conf_of 'handoff = none min_processes = 2 ready_after = 50ms' \
+	    job web sleep 1000
 	watched
 	restarts create "$DIR/tmp/restart.txt"
 }
@@ -215,14 +201,7 @@ testRestartTxtStartsAFailedAppAgain() {
 	fresh
 	printf '#!/bin/sh\nexit 1\n' >"$DIR/program"
 	chmod 755 "$DIR/program"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "$DIR/program" }
-		min_processes = 2
-		start_limit = 1
-	}
-	EOF
+	conf_of 'min_processes = 2 start_limit = 1' server web "$DIR/program"
 	pool_run -v
 	await said 'web: its files are watched'
 	await status_is failed apps web state
@@ -271,44 +250,6 @@ testAlwaysRestartTxtGivesEachConnectionAProcessOfItsOwn() {
 	assert_accounts web
 }
 
-# One process makes the file and asks until that is seen.
-testAlwaysRestartTxtHoldsForEachConnectionOnceItIsSeen() {
-	watching
-	"$PYTHON" - "$DIR/web.sock" "$DIR/tmp/always_restart.txt" \
-	    >"$DIR/out" <<-'END'
-	import os, socket, sys, time
-
-	def ask():
-	    with socket.socket(socket.AF_UNIX) as s:
-	        s.connect(sys.argv[1])
-	        s.sendall(b"hello\n")
-	        s.shutdown(socket.SHUT_WR)
-	        return s.makefile().read().split()[0]
-
-	old = {ask() for _ in range(4)}
-	open(sys.argv[2], "w").close()
-	began = time.monotonic()
-	while ask() in old and time.monotonic() < began + 10:
-	    time.sleep(0.01)
-	seen = [ask() for _ in range(20)]
-	if len(set(seen)) < 20 or old & set(seen):
-	    print("a process answered twice:", seen, old)
-	print("asked")
-	END
-	assertEquals asked "$(cat "$DIR/out")"
-	assert_accounts web
-}
-
-testAnAlwaysRestartTxtThatIsThereAtStartCounts() {
-	fresh
-	touch "$DIR/tmp/always_restart.txt"
-	web_conf
-	pool_start
-	await said 'web: always_restart.txt is there'
-	asked 4
-	assertEquals 4 "$(distinct "$ASKED")"
-}
-
 # --- watch --------------------------------------------------------------
 
 testAWatchedFileThatChangesRestarts() {
@@ -353,13 +294,7 @@ testManyAppsWithFilesLetTheDaemonSleep() {
 	fresh
 	touch "$DIR/tmp/restart.txt"
 	for n in $(seq 40); do
-		cat <<-EOF
-		app "a$n" {
-			listen = "unix:a$n.sock"
-			command = { "$TWORKER" }
-			min_processes = 0
-		}
-		EOF
+		echo 'min_processes = 0' | app "a$n"
 	done | conf
 	pool_start -v
 	await said 'a40: its files are watched'
@@ -398,15 +333,8 @@ testRestartDirIsInTheRootOfTheApp() {
 	root=$DIR/root
 	mkdir -p "$root/run"
 	copy_into "$root" "$TWORKER"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "/bin/tworker" }
-		min_processes = 2
-		chroot = "$root"
-		restart_dir = "run"
-	}
-	EOF
+	conf_of "min_processes = 2 chroot = \"$root\" restart_dir = run" \
+	    server web /bin/tworker
 	watched
 	restarts create "$root/run/restart.txt"
 }
