@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,75 +227,54 @@ enum fate {
 	FATE_FAILED,
 };
 
-/* Adds a reason to the line, unless that is NULL. Gives FATE_FAILED. */
-static enum fate __attribute__((format(printf, 2, 3)))
-has_failed(struct text *line, const char *fmt, ...)
-{
-	char reason[REASONS_MAX];
-	va_list ap;
-
-	if (line == NULL)
-		return FATE_FAILED;
-	va_start(ap, fmt);
-	(void)vsnprintf(reason, sizeof(reason), fmt, ap);
-	va_end(ap);
-	text_puts(line, line->len > 0 ? "; " : "");
-	text_puts(line, reason);
-	return FATE_FAILED;
-}
-
 /* How the restart of a target stands; why it failed is added to the line. */
 static enum fate
 fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 {
 	const struct app *a = target_app(s, t);
 	const struct group *g = s->groups[t->app];
-	const struct process *x;
+	const bool whole = t->process == ILIST_NONE;
+	const struct process *x = whole ? NULL : target_process(s, t);
 	char why[GROUP_FAILURE_MAX];
 
 	if (a == NULL)
-		return has_failed(line, "%s is gone", t->name);
-	if (a->phase != APP_RUNNING)
-		return has_failed(line, "%s is %s", t->name, app_state_name(a));
-	if (t->process != ILIST_NONE) {
-		x = target_process(s, t);
-		if (x == NULL || x->asked)
-			return FATE_DONE;
-		if (x->outdated != 0 || wait_is_rolling(a))
-			return FATE_COMING;
-		if (!a->failed)
-			return has_failed(line,
-			    "%s: the successor of worker %s does not live, "
-			    "the worker stays: %s",
-			    t->name, t->id, g->given_up.why);
-	} else if (wait_is_rolling(a)) {
+		text_printf(line, "%s is gone; ", t->name);
+	else if (a->phase != APP_RUNNING)
+		text_printf(line, "%s is %s; ", t->name, app_state_name(a));
+	else if (!whole && (x == NULL || x->asked))
+		return FATE_DONE;
+	else if ((!whole && x->outdated != 0) || wait_is_rolling(a))
 		return FATE_COMING;
-	}
-	if (a->failed)
-		return has_failed(
-		    line, "%s has failed: %s", t->name, group_failure(g, why));
-	if (a->rollout.state == ROLLOUT_GIVEN_UP)
-		return has_failed(line,
+	else if (a->failed)
+		text_printf(line, "%s has failed: %s; ", t->name,
+		    group_failure(g, why));
+	else if (!whole)
+		text_printf(line,
+		    "%s: the successor of worker %s does not live, the worker "
+		    "stays: %s; ",
+		    t->name, t->id, g->given_up.why);
+	else if (a->rollout.state == ROLLOUT_GIVEN_UP)
+		text_printf(line,
 		    "%s: the new generation does not live, the old one stays: "
-		    "%s",
+		    "%s; ",
 		    t->name, g->given_up.why);
-	return app_is_ready(a) ? FATE_DONE : FATE_COMING;
+	else
+		return app_is_ready(a) ? FATE_DONE : FATE_COMING;
+	return FATE_FAILED;
 }
 
-/* Tells what has been restarted, an app, a worker, or several; and what not. */
+/*
+ * Tells what has been restarted, an app, a worker, or several; and what not,
+ * each with its reason and "; ".
+ */
 static void
-tell_restarted(struct client *cl, uint32_t replaced)
+tell_restarted(struct client *cl, uint32_t replaced, size_t failed,
+    const struct text *reasons)
 {
 	const struct targets *all = cl->targets;
 	const struct target *t = &all->list[0];
 	char count[40] = "";
-	struct text reasons;
-	size_t failed = 0;
 
-	text_init(&reasons, REASONS_MAX);
-	for (size_t i = 0; i < all->len; i++)
-		failed += fate_of(cl->all->sup, &all->list[i], &reasons) ==
-		    FATE_FAILED;
 	if (replaced > 0)
 		(void)snprintf(count, sizeof(count),
 		    ", %" PRIu32 " process%s replaced", replaced,
@@ -307,9 +285,10 @@ tell_restarted(struct client *cl, uint32_t replaced)
 	else if (failed < all->len || all->len == 0)
 		client_tell(cl, "%s%srestarted%s", all->len == 1 ? t->name : "",
 		    all->len == 1 ? ": " : "", count);
-	if (failed > 0)
-		client_error(cl, "%.*s", (int)reasons.len, reasons.data);
-	text_fini(&reasons);
+	if (reasons->len > 0)
+		client_error(cl, "%.*s", (int)reasons->len - 2, reasons->data);
+	else if (failed > 0)
+		client_error(cl, "%s", strerror(ENOMEM));
 }
 
 static bool
@@ -319,15 +298,19 @@ restart_goes_on(struct client *cl, struct progress *out)
 	const struct targets *all = cl->targets;
 	struct progress ready = { .what = "ready" };
 	bool coming = false;
+	size_t failed = 0;
+	struct text reasons;
 
 	out->what = "replaced";
+	text_init(&reasons, REASONS_MAX);
 	for (size_t i = 0; i < all->len; i++) {
 		const struct target *t = &all->list[i];
 		const struct app *a = target_app(s, t);
-		enum fate fate = fate_of(s, t, NULL);
+		enum fate fate = fate_of(s, t, &reasons);
 		uint32_t left = 0;
 
 		coming |= fate == FATE_COMING;
+		failed += fate == FATE_FAILED;
 		if (fate != FATE_DONE && a != NULL)
 			left = t->process == ILIST_NONE ? a->outdated : t->of;
 		out->done += left < t->of ? t->of - left : 0;
@@ -338,10 +321,11 @@ restart_goes_on(struct client *cl, struct progress *out)
 		ready.of += a->options.min_processes;
 	}
 	if (!coming)
-		tell_restarted(cl, out->done);
+		tell_restarted(cl, out->done, failed, &reasons);
 	else if (out->of == 0)
 		/* None was to be replaced: those of the minimum are awaited. */
 		*out = ready;
+	text_fini(&reasons);
 	return coming;
 }
 
