@@ -159,10 +159,9 @@ open_found_descriptor(void *arg, uint32_t inode)
 }
 
 /*
- * Goes through the kernel's list of sockets, and through the descriptors of the
+ * The kernel's list of sockets is compared with the descriptors of the
  * processes and the first child of each: a shell may stand before the program.
- * Connections that none of them has are with other children; whose children
- * these are is not looked up.
+ * Connections that none of them has are with other children, of whichever.
  */
 static void
 backlog_look_work(struct lane_job *job)

@@ -79,8 +79,8 @@ void refusals_fini(struct refusals *all);
 
 /*
  * Refuses the client at fd, which is taken over, as this app of config does.
- * tcp and handed: as in struct accepted. A TCP connection that was handed to a
- * process is just closed, and nothing is read from a Unix socket that was.
+ * tcp, handed: as in struct accepted; what was handed to a process is not read,
+ * and just closed if it is of TCP.
  */
 void refusal_begin(struct refusals *all, void *owner, struct conf *config,
     const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now);

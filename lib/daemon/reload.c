@@ -172,8 +172,7 @@ struct reload {
 	struct openings openings;
 	struct app_listeners *listeners; /* prepared, by app; NULL: none */
 	struct askers askers;
-	struct askers later; /* asked while this reload was reading */
-	bool again; /* another reload was asked for meanwhile */
+	struct askers later; /* asked meanwhile, for the next one */
 	FILE *text; /* the answer */
 	char *text_buf;
 	size_t text_len;
@@ -220,7 +219,7 @@ reload_end(struct reload *r, bool ok, tstamp now)
 	reload_answer(&r->askers, ok, text);
 	free(r->text_buf);
 	s->reload = NULL;
-	if (r->again && !s->stopping)
+	if (!TAILQ_EMPTY(&r->later) && !s->stopping)
 		reload_start(s, now);
 	if (s->reload != NULL)
 		TAILQ_CONCAT(&s->reload->askers, &r->later, next);
@@ -386,9 +385,7 @@ reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp now)
 	struct asker *a = calloc(1, sizeof(*a));
 	bool joins = s->reload != NULL;
 
-	if (joins)
-		s->reload->again = true;
-	else
+	if (!joins)
 		reload_start(s, now);
 	if (a == NULL || s->reload == NULL) {
 		free(a);
@@ -396,13 +393,10 @@ reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp now)
 			done(arg, false, "no memory\n");
 		return;
 	}
-	a->done = done;
-	a->arg = arg;
+	*a = (struct asker){ .done = done, .arg = arg };
 	/* A request while a file is being read may mean a later version. */
-	if (joins)
-		TAILQ_INSERT_TAIL(&s->reload->later, a, next);
-	else
-		TAILQ_INSERT_TAIL(&s->reload->askers, a, next);
+	TAILQ_INSERT_TAIL(
+	    joins ? &s->reload->later : &s->reload->askers, a, next);
 }
 
 void

@@ -39,12 +39,12 @@ bool acceptfilter_is(int fd);
 
 /*
  * A set-user-ID program behind the filter believes the answers, so no other
- * process of the user may take over the one that answers, nor its descriptor.
- * The guard is set between the change to that user, with PR_SET_KEEPCAPS, and
- * exec: all that is kept is CAP_NET_BROADCAST, which allows nothing, yet
- * processes that lack it may not trace one that has it. The program executed
- * hides its memory and descriptors, and drops the guard, by
- * acceptfilter_hide(). Async-signal-safe; 0, or -1 and errno.
+ * process of the user may take over the one that answers. The guard is set
+ * between the change to that user, with PR_SET_KEEPCAPS, and exec: it keeps
+ * CAP_NET_BROADCAST alone, which allows nothing, yet processes that lack it may
+ * not trace one that has it. The program executed hides its memory and
+ * descriptors, and drops the guard, by acceptfilter_hide(). Async-signal-safe;
+ * 0, or -1 and errno.
  */
 int acceptfilter_guard(void);
 int acceptfilter_hide(void);

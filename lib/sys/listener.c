@@ -33,8 +33,7 @@
  * Locks the folder: two daemons that find the same stale socket must not
  * remove each other's new one. A daemon has the lock for a few system calls,
  * but any process that can read the folder can hold it for ever: so it is
- * asked for without sleeping, and given up soon. Without it only that race is
- * open. Returns a descriptor, or -1 without a lock.
+ * asked for without sleeping, and given up soon. -1: there is no lock.
  */
 static int
 file_lock_folder(const char *path)

@@ -31,15 +31,8 @@ enum listener_kind {
 /* The result of listener_accept() without a connection. */
 enum {
 	LISTENER_EMPTY = -1, /* no connection waits */
-	/*
-	 * Until rest_until: we lack descriptors or memory, or somebody has it
-	 * block again and again.
-	 */
-	LISTENER_RESTING = -2,
-	/*
-	 * Somebody shut the socket down: open it anew. Found at the second
-	 * attempt without a connection; at the first it may look empty.
-	 */
+	LISTENER_RESTING = -2, /* until rest_until */
+	/* Somebody shut it down; found at the second empty accept. */
 	LISTENER_BROKEN = -3,
 };
 
@@ -120,10 +113,9 @@ int listener_protect(const char *path, const struct listener_file *ours,
 
 /*
  * share: from now on programs that were given a copy of the socket accept from
- * it themselves, and it blocks, as they expect. Else it is ours again, which
- * an inherited one alone should ever be: as they may still have it and change
- * that, each listener_accept() sees to it that it does not block, but they may
- * do so in between. Returns 0, or -1 and errno.
+ * it themselves, and it blocks, as they expect. Else it is ours again, as an
+ * inherited one alone should ever be: they may still make it block, and each
+ * listener_accept() undoes that, but for a moment. Returns 0, or -1 and errno.
  */
 int listener_share(struct listener *l, bool share);
 
@@ -158,13 +150,12 @@ void listener_fini(struct listener *l);
 int listener_accept(struct listener *l, tstamp now);
 
 /*
- * Closes the listener for newcomers: from now on a connect gets nothing (Unix:
- * refused at once; TCP: no answer, and refused after listener_fini()), while
- * the connections in the queue stay there. So accept until LISTENER_EMPTY,
- * and, for TCP, until listener_half_open() is 0 or a second or two are over: a
- * client whose connect(2) succeeded may still have its last packet of the
- * handshake on the way. Then listener_fini(). An inherited one is left alone:
- * it stays open for the service manager that gave it to us. Returns 0, or -1
+ * Closes the listener for newcomers: a connect gets nothing (Unix: refused at
+ * once; TCP: no answer, and refused after listener_fini()), while connections
+ * stay in the queue. So accept until LISTENER_EMPTY and, for TCP, until
+ * listener_half_open() is 0 or a second or two are over: a client whose
+ * connect(2) succeeded may still have its last packet of the handshake on the
+ * way. An inherited one stays open for the service manager. Returns 0, or -1
  * and errno.
  */
 int listener_shut(struct listener *l);
@@ -173,12 +164,9 @@ int listener_shut(struct listener *l);
 
 /*
  * An acceptor accepts within a budget in each turn, rests when descriptors run
- * out, and can be paused. Its user says where connections go, and opens the
- * listener anew when somebody has shut it down.
- *
- * An app without room pauses all its acceptors from admits(); while they are
- * paused, a place that becomes free is filled by one acceptor_take(), which
- * costs one accept() and no epoll_ctl().
+ * out, and can be paused. While it is paused for want of room, one
+ * acceptor_take() fills a place that becomes free, at the cost of an accept()
+ * and no epoll_ctl().
  */
 
 struct acceptor;
@@ -256,9 +244,9 @@ void acceptor_hide(struct acceptor *a);
 void acceptor_show(struct acceptor *a);
 
 /*
- * Changes backlog, owner and mode to those of spec; an inherited socket and a
- * shared one of TCP keep their backlog. A lane changes owner and mode, and logs
- * if that fails. Returns like listener_open().
+ * Changes backlog (not of an inherited socket, nor of a shared one of TCP),
+ * owner and mode; these in a lane, which logs if that fails. Returns like
+ * listener_open().
  */
 int acceptor_update(
     struct acceptor *a, const struct listener_spec *spec, const char **why_out);

@@ -1,15 +1,19 @@
 /* Listening sockets, and shutting them without losing a connection. */
 
 #include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/un.h>
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -619,6 +623,117 @@ shutting_a_listener_loses_no_connection(void)
 	shutting_one_loses_none(UNIX);
 }
 
+/* ----------------------------------- sockets that programs have, too */
+
+/* A program that still has the socket may make it block again. */
+static void
+a_listener_blocks_while_it_is_shared_and_not_afterwards(void)
+{
+	struct listener l = opened(TCP);
+
+	CHECK_EQ(0, listener_share(&l, true));
+	CHECK_EQ(0, fcntl(l.fd, F_GETFL) & O_NONBLOCK);
+	CHECK_EQ(0, listener_share(&l, false));
+	CHECK_EQ(O_NONBLOCK, fcntl(l.fd, F_GETFL) & O_NONBLOCK);
+	CHECK_EQ(0, fcntl(l.fd, F_SETFL, 0));
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	listener_fini(&l);
+}
+
+/*
+ * A process that holds the lock of the socket for as long as it lives: it
+ * never gets the memory that setsockopt(2) is to read. 0: there is no such
+ * memory here.
+ */
+static pid_t
+hold_lock(const struct listener *l)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct sock_fprog program = { .len = 1 };
+	int fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	area.range.start = (uintptr_t)page;
+	area.range.len = 4096;
+	if (fault == -1 || ioctl(fault, UFFDIO_API, &api) == -1)
+		return 0;
+	program.filter = page;
+	pid = fork();
+	if (pid == 0) {
+		/* The first ioctl has told there what it knows. */
+		api.features = 0;
+		fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+		(void)ioctl(fault, UFFDIO_API, &api);
+		(void)ioctl(fault, UFFDIO_REGISTER, &area);
+		(void)setsockopt(l->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+		    sizeof(program));
+		_exit(1);
+	}
+	close(fault);
+	/* Until it sleeps there. */
+	poll(NULL, 0, 100);
+	return pid;
+}
+
+/*
+ * All that is done to a shared socket, while another process holds its lock;
+ * shut: somebody shut it down since it was found sound.
+ */
+static void
+check_held(enum where where, bool shut)
+{
+	struct listener_spec spec = spec_of(where);
+	struct listener l = opened(where);
+	struct acceptor a = { .listener = l };
+	const char *why;
+	pid_t holder;
+
+	CHECK_EQ(0, listener_share(&l, true));
+	a.listener.shared = true;
+	if (shut)
+		CHECK_EQ(0, shutdown(l.fd, SHUT_RDWR));
+	holder = hold_lock(&l);
+	/* A wait for the lock does not end by a signal, but with the holder. */
+	CHECK(listener_depth(&l) >= (shut ? -1 : 0));
+	CHECK(listener_depth(&l) <= 0);
+	if (!shut) {
+		CHECK(listener_half_open(&l) >= 0);
+		CHECK(!listener_is_broken(&l));
+		CHECK_EQ(0, acceptor_update(&a, &spec, &why));
+	}
+	CHECK_EQ(0, listener_share(&l, true));
+	listener_fini(&l);
+	if (holder == 0)
+		return;
+	CHECK_EQ(0, waitpid(holder, NULL, WNOHANG));
+	kill(holder, SIGKILL);
+	(void)waitpid(holder, NULL, 0);
+}
+
+static void
+a_held_lock_of_a_shared_socket_holds_up_nothing(void)
+{
+	pid_t guard = getpid(), watch;
+
+	(void)setpgid(0, 0);
+	watch = fork();
+	if (watch == 0) {
+		/* Ends the holder, too, which would else keep us for ever. */
+		sleep(10);
+		(void)kill(-guard, SIGKILL);
+		_exit(1);
+	}
+	for (enum where i = 0; i < WHERES; i++) {
+		check_held(i, false);
+		check_held(i, true);
+	}
+	kill(watch, SIGKILL);
+	(void)waitpid(watch, NULL, 0);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -647,6 +762,8 @@ main(int argc, char **argv)
 	RUN(a_shut_unix_listener_refuses_newcomers_at_once);
 	RUN(a_shut_tcp_listener_refuses_newcomers_in_the_end);
 	RUN(shutting_a_listener_loses_no_connection);
+	RUN(a_listener_blocks_while_it_is_shared_and_not_afterwards);
+	RUN_ALONE(a_held_lock_of_a_shared_socket_holds_up_nothing);
 	/* Once more, without the kernel's monitor of sockets. */
 	if (nodiag_begin()) {
 		RUN(the_depth_is_the_length_of_the_queue);
