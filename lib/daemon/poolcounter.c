@@ -41,7 +41,7 @@
 struct counter_listener {
 	TAILQ_ENTRY(counter_listener) next;
 	struct listener listener;
-	struct conf_listen where; /* strings owned; see conf.h */
+	const struct conf_listen *where; /* in force, or prepared */
 	unsigned number; /* as the counter is told */
 	bool told; /* the counter has it */
 	char address[160]; /* where it really listens, for people */
@@ -85,7 +85,6 @@ static void
 counter_listener_free(struct poolcounter *all, struct counter_listener *l)
 {
 	acceptor_discard(&all->sup->closer, &l->listener);
-	conf_listen_fini(&l->where);
 	free(l);
 }
 
@@ -100,18 +99,22 @@ counter_listeners_free(struct poolcounter *all, struct counter_listeners *list)
 	}
 }
 
-/* Names the address; a process of this machine cannot connect to "any". */
+/*
+ * The listener is open: names its address. A process of this machine cannot
+ * connect to "any".
+ */
 static void
-counter_listener_name(struct counter_listener *l)
+counter_listener_begin(struct counter_listener *l)
 {
 	union sockets_address at = { .storage = l->listener.addr };
 	socklen_t len = l->listener.addrlen;
 	in_port_t port = at.in6.sin6_port;
 
+	counter_tune(l->listener.fd);
 	(void)address_format(&at.any, len, l->address, sizeof(l->address));
 	if (at.any.sa_family == AF_INET6 &&
 	    IN6_IS_ADDR_UNSPECIFIED(&at.in6.sin6_addr)) {
-		if (l->where.kind == CONF_LISTEN_TCP && !l->where.v6only) {
+		if (l->where->kind == CONF_LISTEN_TCP && !l->where->v6only) {
 			at.in = (struct sockaddr_in){ .sin_family = AF_INET,
 				.sin_port = port };
 			len = sizeof(at.in);
@@ -124,19 +127,11 @@ counter_listener_name(struct counter_listener *l)
 	(void)address_format(&at.any, len, l->reach, sizeof(l->reach));
 }
 
-/* The listener is open. */
-static void
-counter_listener_begin(struct counter_listener *l)
-{
-	counter_tune(l->listener.fd);
-	counter_listener_name(l);
-}
-
 static void
 counter_listener_spec(
     const struct counter_listener *l, int inherited, struct listener_spec *out)
 {
-	conf_listen_spec(&l->where, out);
+	conf_listen_spec(l->where, out);
 	out->inherited_fd = inherited;
 	out->backlog = COUNTER_BACKLOG;
 	out->mode = COUNTER_MODE;
@@ -157,12 +152,12 @@ counter_listener_open(struct poolcounter *all, const struct conf_listen *where,
 		struct counter_listener *l = calloc(1, sizeof(*l));
 		struct listener_spec spec;
 
-		if (l == NULL || !conf_listen_copy(&l->where, where)) {
-			free(l);
+		if (l == NULL) {
 			openings_fail(openings, ENOMEM,
 			    "counter: %s: no memory", where->text);
 			return;
 		}
+		l->where = where;
 		l->listener.fd = -1;
 		l->number = ++all->number;
 		TAILQ_INSERT_TAIL(&all->fresh, l, next);
@@ -300,10 +295,6 @@ static void
 counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct poolcounter *all = LOOP_OWNER(io, struct poolcounter, io);
-	static const enum log_level levels[8] = { [4] = LOG_LEVEL_WARN,
-		[5] = LOG_LEVEL_INFO,
-		[6] = LOG_LEVEL_INFO,
-		[7] = LOG_LEVEL_DEBUG };
 	char said[4096], *line, *rest = said;
 	struct logline l = { .level = LOG_LEVEL_ERROR };
 	ssize_t n = recv(io->fd, said, sizeof(said) - 1, MSG_DONTWAIT);
@@ -322,7 +313,10 @@ counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 		/* A line without one is the last word of an assert(3). */
 		if (line[0] == '<' && line[1] >= '0' && line[1] <= '7' &&
 		    line[2] == '>') {
-			l.level = levels[line[1] - '0'];
+			l.level = line[1] < '4' ? LOG_LEVEL_ERROR
+			    : line[1] == '4'    ? LOG_LEVEL_WARN
+			    : line[1] < '7'     ? LOG_LEVEL_INFO
+						: LOG_LEVEL_DEBUG;
 			line += 3;
 		}
 		l.text = line;
@@ -332,25 +326,50 @@ counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 	}
 }
 
-/* Begins the start of a process; false: try again later. */
-static bool
-counter_start(struct poolcounter *all, tstamp now)
+/*
+ * Starts the counter. An administrator may have shut down a listener of TCP,
+ * and the counter has ended for that: it is bound anew.
+ */
+static void
+poolcounter_start(struct timer *t, tstamp now)
 {
+	struct poolcounter *all = TIMER_OWNER(t, struct poolcounter, again);
 	static char title[] = "apppoold: counter";
 	static char *argv[] = { title, NULL };
 	const struct conf *conf = all->sup->config;
+	struct counter_listener *l;
+	struct listener_spec spec;
+	const char *why;
 	struct stat st;
 	int ends[2];
 
+	if (TAILQ_EMPTY(&all->listeners) || all->ended)
+		return;
+	TAILQ_FOREACH(l, &all->listeners, next) {
+		l->told = false;
+		if (l->listener.inherited || l->listener.kind != LISTENER_TCP ||
+		    !listener_is_broken(&l->listener))
+			continue;
+		log_warnx("counter: %s is bound anew", l->address);
+		listener_fini(&l->listener);
+		counter_listener_spec(l, -1, &spec);
+		if (listener_open(&l->listener, &spec, &why) == -1)
+			log_error("counter: %s: %s", l->address, why);
+		else
+			counter_listener_begin(l);
+	}
+	all->limits_told = false;
+	timer_set(&all->sup->loop.timers, t, now + PAUSE_MAX);
 	if (fdpass_pair(ends) == -1)
-		return false;
+		return;
 	all->io =
 	    (struct loop_io){ .fd = ends[0], .ready = counter_process_ready };
 	if (loop_set(&all->sup->loop, &all->io, EPOLLIN) == -1) {
 		(void)close(ends[1]);
 		counter_process_close(all);
-		return false;
+		return;
 	}
+	timer_set(&all->sup->loop.timers, t, TSTAMP_NEVER);
 	all->fds[0] = ends[1];
 	all->began = now;
 	if (fstat(ends[1], &st) == 0)
@@ -377,39 +396,6 @@ counter_start(struct poolcounter *all, tstamp now)
 	all->job.work = counter_start_work;
 	all->job.done = counter_start_done;
 	lane_submit(&all->sup->spawner, &all->job);
-	return true;
-}
-
-/*
- * Starts the counter. An administrator may have shut down a listener of TCP,
- * and the counter has ended for that: it is bound anew.
- */
-static void
-poolcounter_start(struct timer *t, tstamp now)
-{
-	struct poolcounter *all = TIMER_OWNER(t, struct poolcounter, again);
-	struct counter_listener *l;
-	struct listener_spec spec;
-	const char *why;
-
-	if (TAILQ_EMPTY(&all->listeners) || all->ended)
-		return;
-	TAILQ_FOREACH(l, &all->listeners, next) {
-		l->told = false;
-		if (l->listener.inherited || l->listener.kind != LISTENER_TCP ||
-		    !listener_is_broken(&l->listener))
-			continue;
-		log_warnx("counter: %s is bound anew", l->address);
-		listener_fini(&l->listener);
-		counter_listener_spec(l, -1, &spec);
-		if (listener_open(&l->listener, &spec, &why) == -1)
-			log_error("counter: %s: %s", l->address, why);
-		else
-			counter_listener_begin(l);
-	}
-	all->limits_told = false;
-	if (!counter_start(all, now))
-		timer_set(&all->sup->loop.timers, t, now + PAUSE_MAX);
 	poolcounter_tell(&all->rest, now);
 }
 
@@ -475,7 +461,7 @@ poolcounter_find(const struct counter_listeners *list, const char *text)
 	struct counter_listener *l;
 
 	TAILQ_FOREACH(l, list, next)
-		if (strcmp(l->where.text, text) == 0)
+		if (strcmp(l->where->text, text) == 0)
 			return l;
 	return NULL;
 }
@@ -514,6 +500,7 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 		while ((l = poolcounter_find(&all->listeners, text)) != NULL) {
 			TAILQ_REMOVE(&all->listeners, l, next);
 			TAILQ_INSERT_TAIL(&sorted, l, next);
+			l->where = &conf->counter[i];
 		}
 	}
 	/* Others are no longer in the file, and the counter closes them. */
@@ -585,7 +572,7 @@ poolcounter_address(
 	if (l == NULL)
 		return false;
 	*out = (struct counter_address){
-		.where = l->where.text,
+		.where = l->where->text,
 		.listens = l->address,
 		.reach = l->reach,
 	};
