@@ -301,40 +301,15 @@ lock_idle(struct lock *k)
 
 /* --- answers -------------------------------------------------------------- */
 
-/* Takes a whole line. */
+/* Reads the one line that answers a question, and does what it says. */
 static void
-lock_hear(struct lock *k, const char *word, tstamp now)
+lock_hear(struct lock *k, tstamp now)
 {
 	struct limiter *l = k->limiter;
 	struct group *g = l->group;
-	bool timed_out = strcmp(word, "TIMEOUT") == 0;
-
-	if (k->state == LOCK_RELEASING) {
-		lock_idle(k);
-	} else if (k->state == LOCK_ASKING && strcmp(word, "LOCKED") == 0) {
-		k->state = LOCK_HELD;
-		lock_expect(k, TSTAMP_NEVER);
-		l->figures.asked--;
-		l->figures.held++;
-		l->figures.granted++;
-		pool_lock_granted(&g->sup->pool, g->app, k->token, now);
-	} else if (k->state == LOCK_ASKING &&
-	    (timed_out || strcmp(word, "QUEUE_FULL") == 0)) {
-		lock_idle(k);
-		l->figures.asked--;
-		l->figures.timed_out += timed_out;
-		l->figures.full += !timed_out;
-		pool_lock_denied(&g->sup->pool, g->app, timed_out, now);
-	} else {
-		lock_fail(k, word, now);
-	}
-}
-
-static void
-lock_read(struct lock *k, tstamp now)
-{
 	ssize_t n = recv(k->io.fd, k->line + k->len,
 	    sizeof(k->line) - 1 - k->len, MSG_DONTWAIT);
+	bool asking = k->state == LOCK_ASKING, timed_out;
 	char *end;
 
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
@@ -354,7 +329,26 @@ lock_read(struct lock *k, tstamp now)
 	/* Nothing follows: a connection has one question at a time. */
 	*end = '\0';
 	k->len = 0;
-	lock_hear(k, k->line, now);
+	timed_out = strcmp(k->line, "TIMEOUT") == 0;
+	if (k->state == LOCK_RELEASING) {
+		lock_idle(k);
+	} else if (asking && strcmp(k->line, "LOCKED") == 0) {
+		k->state = LOCK_HELD;
+		lock_expect(k, TSTAMP_NEVER);
+		l->figures.asked--;
+		l->figures.held++;
+		l->figures.granted++;
+		pool_lock_granted(&g->sup->pool, g->app, k->token, now);
+	} else if (asking &&
+	    (timed_out || strcmp(k->line, "QUEUE_FULL") == 0)) {
+		lock_idle(k);
+		l->figures.asked--;
+		l->figures.timed_out += timed_out;
+		l->figures.full += !timed_out;
+		pool_lock_denied(&g->sup->pool, g->app, timed_out, now);
+	} else {
+		lock_fail(k, k->line, now);
+	}
 }
 
 static void
@@ -367,7 +361,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 	socklen_t len = sizeof(error);
 
 	if (k->state != LOCK_CONNECTING) {
-		lock_read(k, now);
+		lock_hear(k, now);
 		return;
 	}
 	if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0)
