@@ -1,10 +1,8 @@
 /* The watch over the turns of the loop. */
 
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <dirent.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
@@ -25,15 +23,6 @@
 static struct loop loop;
 static struct watch watch;
 
-static tstamp
-monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-}
-
 static bool
 start(void)
 {
@@ -52,8 +41,6 @@ stop(void)
 		CHECK_EQ(pid, waitpid(pid, NULL, 0));
 }
 
-/* --- turns -------------------------------------------------------------- */
-
 struct act {
 	struct timer timer;
 	void (*run)(void *arg);
@@ -65,12 +52,12 @@ static void
 run_act(struct timer *t, tstamp now)
 {
 	struct act *a = TIMER_OWNER(t, struct act, timer);
-	tstamp from = monotonic();
+	tstamp from = clock_now();
 
 	(void)now;
 	turn_for(7);
 	a->run(a->arg);
-	a->took = monotonic() - from;
+	a->took = clock_now() - from;
 }
 
 /* How long this took, done in a turn. */
@@ -208,79 +195,6 @@ the_watch_over_an_idle_loop_sleeps(void)
 	stop();
 }
 
-/* --- the process -------------------------------------------------------- */
-
-static int
-entries(const char *path)
-{
-	DIR *dir = opendir(path);
-	int n = 0;
-
-	if (dir == NULL)
-		return -1;
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n - 2;
-}
-
-/* The watch closes all descriptors when it begins. */
-static bool
-has_begun(pid_t pid)
-{
-	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(1) };
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	for (int i = 0; i < 10000 && entries(path) != 0; i++)
-		nanosleep(&nap, NULL);
-	return entries(path) == 0;
-}
-
-static void
-a_watch_that_was_killed_is_replaced(void)
-{
-	struct sockaddr_in addr;
-	int fd = tcp_listen(&addr);
-	pid_t first;
-
-	NEED(start());
-	first = watch.pid;
-	kill(first, SIGKILL);
-	CHECK_EQ(first, waitpid(first, NULL, 0));
-	CHECK(!watch_exited(&watch, getpid(), loop_now(&loop)));
-	CHECK(watch_exited(&watch, first, loop_now(&loop)));
-	while (watch.pid == 0)
-		(void)loop_turn(&loop, TSTAMP_NEVER);
-	CHECK(in_a_turn(accept_nothing, &fd) < TSPAN_SECONDS(1));
-	close(fd);
-	stop();
-}
-
-static void
-the_watch_ends_with_a_daemon_that_was_killed(void)
-{
-	int ends[2];
-	pid_t daemon, pid = 0;
-
-	/* Its orphan comes to us, and we can wait for it. */
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	NEED(pipe(ends) == 0);
-	daemon = fork();
-	if (daemon == 0) {
-		if (start() && has_begun(watch.pid))
-			pid = watch.pid;
-		(void)!write(ends[1], &pid, sizeof(pid));
-		pause();
-		_exit(1);
-	}
-	NEED(read(ends[0], &pid, sizeof(pid)) == sizeof(pid));
-	kill(daemon, SIGKILL);
-	CHECK_EQ(daemon, waitpid(daemon, NULL, 0));
-	NEED(pid > 0);
-	CHECK_EQ(pid, waitpid(pid, NULL, 0));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -290,7 +204,5 @@ main(int argc, char **argv)
 	RUN(a_turn_is_interrupted_as_long_as_it_lasts);
 	RUN(what_the_turn_was_at_is_told_once);
 	RUN(the_watch_over_an_idle_loop_sleeps);
-	RUN(a_watch_that_was_killed_is_replaced);
-	RUN_ALONE(the_watch_ends_with_a_daemon_that_was_killed);
 	return check_finish();
 }
