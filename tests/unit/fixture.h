@@ -73,15 +73,6 @@ fixture_defaults(void)
 }
 
 static inline tstamp
-fixture_monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-}
-
-static inline tstamp
 fixture_clock(void *arg)
 {
 	(void)arg;
@@ -102,7 +93,7 @@ fixture_wait(
 static inline void
 fixture_end(void)
 {
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 
 	if (sup.groups == NULL)
 		return;
@@ -230,12 +221,12 @@ fixture_said(const char *text)
 static inline void
 fixture_collect(void)
 {
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	int called;
 
 	do
 		called = loop_turn(&sup.loop, TSTAMP_NEVER);
-	while (called == 0 && fixture_monotonic() < limit);
+	while (called == 0 && clock_now() < limit);
 	CHECK(called > 0);
 }
 

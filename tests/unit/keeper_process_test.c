@@ -53,7 +53,7 @@ close_all(void)
 static void
 end(void)
 {
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	pid_t pid;
 
 	close_all();
@@ -138,9 +138,9 @@ a_connection_that_somebody_has_locked_holds_nobody_up(void)
 		sit_in_send(client);
 	if (!sits(sitter))
 		SKIP("userfaultfd is not for us here");
-	begun = fixture_monotonic();
+	begun = clock_now();
 	keeper_close_conn(fixture.group, client, true, false);
-	CHECK(fixture_monotonic() - begun < TSPAN_SECONDS(5));
+	CHECK(clock_now() - begun < TSPAN_SECONDS(5));
 	CHECK(!is_open(client));
 	kill(sitter, SIGKILL);
 	CHECK_EQ(sitter, waitpid(sitter, NULL, 0));
@@ -150,7 +150,7 @@ a_connection_that_somebody_has_locked_holds_nobody_up(void)
 static void
 one_that_lingers_is_closed_by_a_keeper(void)
 {
-	tstamp begun = fixture_monotonic();
+	tstamp begun = clock_now();
 	int client, server;
 	char bytes[65536];
 
@@ -161,7 +161,7 @@ one_that_lingers_is_closed_by_a_keeper(void)
 	/* All that was sent arrives. */
 	while (recv(client, bytes, sizeof(bytes), 0) > 0)
 		continue;
-	CHECK(fixture_monotonic() - begun < TSPAN_SECONDS(5));
+	CHECK(clock_now() - begun < TSPAN_SECONDS(5));
 	close(client);
 }
 
@@ -219,7 +219,7 @@ thousands_are_closed_by_one_keeper(void)
 static void
 an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end(void)
 {
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	char lines[4096];
 	struct output *o;
 	int ends[2], pair[2], out, before, unread = 0, events = 0;
@@ -241,7 +241,7 @@ an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end(void)
 	} while (unread != before || sup.keepers->lines.at == TSTAMP_NEVER);
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	keeper_close(fixture.group, pair[0]);
-	while (!is_hung_up(pair[1]) && fixture_monotonic() < limit)
+	while (!is_hung_up(pair[1]) && clock_now() < limit)
 		events += loop_turn(&sup.loop, fixture.now);
 	CHECK(is_hung_up(pair[1]));
 	CHECK(events < 150);
@@ -274,10 +274,9 @@ stop_keeper(void)
 static void
 await_another(pid_t former)
 {
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 
-	while ((keeper() == former || keeper() == 0) &&
-	    fixture_monotonic() < limit)
+	while ((keeper() == former || keeper() == 0) && clock_now() < limit)
 		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(100));
 	CHECK_EQ(former, waitpid(former, NULL, 0));
 	CHECK(keeper_exited(&sup, former, fixture.now));
@@ -286,7 +285,7 @@ await_another(pid_t former)
 static void
 what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 {
-	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	struct output *o;
 	int ends[2], pair[2], out;
 	pid_t former;
@@ -306,7 +305,7 @@ what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 	CHECK(is_hung_up(pair[1]));
 	close(pair[1]);
 	while (strstr(fixture_log(), "web/abcdefgh: line") == NULL &&
-	    fixture_monotonic() < limit)
+	    clock_now() < limit)
 		(void)loop_turn(&sup.loop, fixture.now);
 	CHECK(fixture_said("web/abcdefgh: line"));
 	close(out);
@@ -374,9 +373,9 @@ keepers_that_die_one_after_another_end_it_after_a_while(void)
 	r.child_end = pair[1];
 
 	begun = fixture.now;
-	limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	keeper_take_back(fixture.group, &r);
-	while (!outcome.over && fixture_monotonic() < limit) {
+	while (!outcome.over && clock_now() < limit) {
 		pid = keeper();
 		if (pid != 0) {
 			CHECK_EQ(pid, waitpid(pid, NULL, 0));
