@@ -18,111 +18,59 @@ begin(void)
 	load_init(&l, now);
 }
 
-/* Lets so many processes be busy for so many seconds. */
 static void
-busy(double n, int64_t seconds)
+estimates_are_integrals_weighed_by_their_length(void)
 {
-	load_set(&l, n, now);
-	now += TSPAN_SECONDS(seconds);
-}
+	static const struct {
+		const char *fact;
+		struct {
+			double busy;
+			int64_t seconds;
+			bool update;
+		} steps[4];
+		double work;
+	} rows[] = {
+		{ "the first update is the sample", { { 3, 10, true } }, 3 },
+		{ "busy time is integrated",
+		    { { 4, 2, false }, { 0, 6, false }, { 1, 2, true } }, 1 },
+		{ "a session without an end counts",
+		    { { 1, 10, true }, { 1, 10, true } }, 1 },
+		{ "an update weighs by the gain",
+		    { { 0, 10, true }, { 4, 10, true } }, 2 },
+		{ "and so does the next",
+		    { { 0, 10, true }, { 4, 10, true }, { 0, 10, true } }, 1 },
+		{ "a late update weighs like several in time",
+		    { { 8, 10, true }, { 0, 30, true } }, 1 },
+		{ "early updates weigh less",
+		    { { 8, 10, true }, { 0, 5, true }, { 0, 5, true } }, 4 },
+		{ "two updates at one time are one",
+		    { { 2, 10, true }, { 2, 0, true } }, 2 },
+		{ "a month of sleep leaves nothing",
+		    { { 8, 10, true }, { 0, 30 * 86400, true } }, 0 },
+	};
 
-static void
-update(void)
-{
-	load_update(&l, GAIN, INTERVAL, now);
-}
-
-static void
-the_first_update_is_the_sample(void)
-{
-	busy(3, 10);
-	update();
-	CHECK_NEAR(3, l.work);
-}
-
-static void
-busy_time_is_integrated(void)
-{
-	busy(4, 2);
-	busy(0, 6);
-	busy(1, 2);
-	update();
-	CHECK_NEAR(1, l.work);
-}
-
-static void
-a_session_without_an_end_counts(void)
-{
-	busy(1, 10);
-	update();
-	now += TSPAN_SECONDS(10);
-	update();
-	CHECK_NEAR(1, l.work);
-}
-
-static void
-an_update_weighs_by_the_gain(void)
-{
-	busy(0, 10);
-	update();
-	busy(4, 10);
-	update();
-	CHECK_NEAR(2, l.work);
-	busy(0, 10);
-	update();
-	CHECK_NEAR(1, l.work);
-}
-
-static void
-a_late_update_weighs_like_several_in_time(void)
-{
-	busy(8, 10);
-	update();
-	busy(0, 30);
-	update();
-	CHECK_NEAR(1, l.work);
-}
-
-static void
-an_early_update_weighs_less(void)
-{
-	busy(8, 10);
-	update();
-	busy(0, 5);
-	update();
-	busy(0, 5);
-	update();
-	CHECK_NEAR(4, l.work);
-}
-
-static void
-a_month_of_sleep_leaves_nothing(void)
-{
-	busy(8, 10);
-	update();
-	busy(0, 30 * 86400);
-	update();
-	CHECK_NEAR(0, l.work);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		begin();
+		for (unsigned k = 0; k < 4; k++) {
+			load_set(&l, rows[i].steps[k].busy, now);
+			now += TSPAN_SECONDS(rows[i].steps[k].seconds);
+			if (rows[i].steps[k].update)
+				load_update(&l, GAIN, INTERVAL, now);
+		}
+		check_near(
+		    rows[i].work, l.work, rows[i].fact, __FILE__, __LINE__);
+	}
 	CHECK(load_at_rest(&l));
 }
 
 static void
 the_estimate_can_be_looked_at_between_updates(void)
 {
-	busy(0, 10);
-	update();
-	busy(4, 10);
+	load_update(&l, GAIN, INTERVAL, now += INTERVAL);
+	load_set(&l, 4, now);
+	now += INTERVAL;
 	CHECK_NEAR(2, load_work(&l, GAIN, INTERVAL, now));
 	CHECK_NEAR(0, l.work);
-}
-
-static void
-two_updates_at_one_time_are_one(void)
-{
-	busy(2, 10);
-	update();
-	update();
-	CHECK_NEAR(2, l.work);
 }
 
 static void
@@ -131,8 +79,7 @@ a_load_is_not_at_rest_while_a_process_is_busy_or_was(void)
 	CHECK(load_at_rest(&l));
 	load_set(&l, 1, now);
 	CHECK(!load_at_rest(&l));
-	busy(1, 1);
-	load_set(&l, 0, now);
+	load_set(&l, 0, now + TSPAN_SECONDS(1));
 	CHECK(!load_at_rest(&l));
 }
 
@@ -141,15 +88,8 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	check.begin = begin;
-	RUN(the_first_update_is_the_sample);
-	RUN(busy_time_is_integrated);
-	RUN(a_session_without_an_end_counts);
-	RUN(an_update_weighs_by_the_gain);
-	RUN(a_late_update_weighs_like_several_in_time);
-	RUN(an_early_update_weighs_less);
-	RUN(a_month_of_sleep_leaves_nothing);
+	RUN(estimates_are_integrals_weighed_by_their_length);
 	RUN(the_estimate_can_be_looked_at_between_updates);
-	RUN(two_updates_at_one_time_are_one);
 	RUN(a_load_is_not_at_rest_while_a_process_is_busy_or_was);
 	return check_finish();
 }

@@ -388,15 +388,6 @@ a_starting_process_that_is_to_be_replaced_starts_again(void)
 	AFTER(pool_replace(&rig.pool, 0, rig.now), "stop 0, spawn 1");
 }
 
-static void
-waiters_are_served_by_the_new_generation(void)
-{
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 2);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
-	AFTER(rig_ready(1), "stop 0, hand 1>1");
-}
-
 /* --- options ------------------------------------------------------------ */
 
 static void
@@ -734,7 +725,6 @@ main(int argc, char **argv)
 	RUN(several_processes_are_replaced_together);
 	RUN(a_process_whose_replacement_does_not_live_stays);
 	RUN(a_starting_process_that_is_to_be_replaced_starts_again);
-	RUN(waiters_are_served_by_the_new_generation);
 	RUN(more_concurrency_serves_waiters_at_once);
 	RUN(less_concurrency_ends_no_session_and_adds_none);
 	RUN(a_change_leaves_the_order_of_idle_processes);

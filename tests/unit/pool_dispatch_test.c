@@ -3,14 +3,6 @@
 #include "rig.h"
 
 static void
-a_connection_goes_to_an_idle_process_at_once(void)
-{
-	rig_running(rig_options(), 1);
-	AFTER(rig_arrive(), "hand 0>0");
-	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
-}
-
-static void
 the_most_recently_idle_process_is_first(void)
 {
 	rig_running(rig_options(), 3);
@@ -58,15 +50,6 @@ a_process_that_is_not_ready_gets_nothing(void)
 }
 
 static void
-a_process_without_sessions_to_give_is_ready_when_it_is_spawned(void)
-{
-	rig.o.sessions = false;
-	AFTER(rig_add(&rig.o), "spawn 0");
-	rig_spawned(0);
-	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-}
-
-static void
 waiters_are_served_in_the_order_of_arrival(void)
 {
 	rig.o.max_processes = 1;
@@ -75,15 +58,6 @@ waiters_are_served_in_the_order_of_arrival(void)
 	AFTER(rig_done(0), "hand 1>0");
 	AFTER(rig_done(0), "hand 2>0");
 	AFTER(rig_done(0), "hand 3>0");
-}
-
-static void
-an_end_of_a_session_wakes_one_waiter_and_the_oldest(void)
-{
-	rig.o.max_processes = 2;
-	rig_busy(rig.o, 2, 5);
-	AFTER(rig_done(1), "hand 2>1");
-	CHECK_EQ(2, rig_app(0)->queue.count);
 }
 
 static void
@@ -198,17 +172,6 @@ a_process_has_the_times_of_its_state_and_its_use(void)
 }
 
 static void
-a_hand_over_that_failed_does_not_count_against_max_requests(void)
-{
-	rig.o.max_requests = 1;
-	rig_busy(rig.o, 1, 1);
-	CHECK(rig_process(0)->expiring);
-	rig_hand_failed(0);
-	CHECK(!rig_process(0)->expiring);
-	AFTER(rig_at(10), "hand 0>0");
-}
-
-static void
 waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 {
 	rig_busy(rig_options(), 1, 1);
@@ -245,13 +208,6 @@ done_of_a_connection_that_was_not_handed_yet_is_refused(void)
 }
 
 static void
-a_second_ready_is_refused(void)
-{
-	rig_running(rig_options(), 1);
-	CHECK(!rig_ready(0));
-}
-
-static void
 ready_told_after_the_death_of_the_process_does_no_harm(void)
 {
 	struct app_options o = rig_options();
@@ -278,14 +234,11 @@ int
 main(int argc, char **argv)
 {
 	rig_start(argc, argv);
-	RUN(a_connection_goes_to_an_idle_process_at_once);
 	RUN(the_most_recently_idle_process_is_first);
 	RUN(blind_processes_take_turns);
 	RUN(of_blind_processes_the_newest_generation_is_first);
 	RUN(a_process_that_is_not_ready_gets_nothing);
-	RUN(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
 	RUN(waiters_are_served_in_the_order_of_arrival);
-	RUN(an_end_of_a_session_wakes_one_waiter_and_the_oldest);
 	RUN(an_end_in_one_app_wakes_nobody_of_another);
 	RUN(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
 	RUN(the_process_with_the_fewest_sessions_is_first);
@@ -296,11 +249,9 @@ main(int argc, char **argv)
 	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
 	RUN(a_process_that_took_nothing_has_room_once_a_session_ends);
 	RUN(a_process_has_the_times_of_its_state_and_its_use);
-	RUN(a_hand_over_that_failed_does_not_count_against_max_requests);
 	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
 	RUN(done_of_a_connection_of_another_process_is_refused);
 	RUN(done_of_a_connection_that_was_not_handed_yet_is_refused);
-	RUN(a_second_ready_is_refused);
 	RUN_ALONE(ready_told_after_the_death_of_the_process_does_no_harm);
 	RUN(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
 	return check_finish();

@@ -105,15 +105,6 @@ messages_from_before_the_death_still_count(void)
 }
 
 static void
-nothing_is_handed_to_a_dead_process(void)
-{
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	AFTER(rig_died(0, END_SIGNAL), "");
-	rig_gone(0);
-}
-
-static void
 a_number_of_a_dead_process_is_not_used_before_it_is_gone(void)
 {
 	rig.o.restart_delay = 0;
@@ -620,7 +611,6 @@ main(int argc, char **argv)
 	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
 	RUN(a_number_that_is_used_again_has_no_retries);
 	RUN(messages_from_before_the_death_still_count);
-	RUN(nothing_is_handed_to_a_dead_process);
 	RUN(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
 	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
 	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);

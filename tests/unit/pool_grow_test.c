@@ -12,13 +12,6 @@ begin_busy(struct app_options o, uint32_t n)
 /* --- minimum ------------------------------------------------------------ */
 
 static void
-min_processes_are_started_at_once(void)
-{
-	rig.o.min_processes = 3;
-	AFTER(rig_add(&rig.o), "spawn 0, spawn 1, spawn 2");
-}
-
-static void
 an_app_is_ready_when_min_processes_are(void)
 {
 	rig.tells = true;
@@ -133,9 +126,13 @@ starting_processes_count_for_the_pace(void)
 static void
 no_more_processes_are_started_than_waiters_need(void)
 {
-	begin_busy(rig_options(), 1);
-	rig_arrive_n(2);
-	AFTER(rig_at(1000), "spawn 1, spawn 2");
+	for (int growth = GROWTH_DOUBLE; growth <= GROWTH_ALL; growth++) {
+		rig_begin();
+		rig.o.growth = (enum app_growth)growth;
+		begin_busy(rig.o, 1);
+		rig_arrive_n(2);
+		AFTER(rig_at(1000), "spawn 1, spawn 2");
+	}
 }
 
 static void
@@ -317,15 +314,6 @@ linear_steps_are_start_delay_apart_however_short_starts_are(void)
 }
 
 static void
-linear_steps_start_no_more_than_waiters_need(void)
-{
-	rig.o.growth = GROWTH_LINEAR;
-	begin_busy(rig.o, 1);
-	rig_arrive_n(2);
-	AFTER(rig_at(1000), "spawn 1, spawn 2");
-}
-
-static void
 a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 {
 	rig.o.growth = GROWTH_ALL;
@@ -337,15 +325,6 @@ a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 }
 
 /* --- the first process, and what comes back ------------------------------ */
-
-static void
-without_any_process_the_first_is_started_at_once(void)
-{
-	rig.o.min_processes = 0;
-	rig_add(&rig.o);
-	AFTER(rig_arrive_n(5), "spawn 0");
-	AFTER(rig_at(99), "");
-}
 
 /* Waiters of the backoff are past start_delay by far. */
 static void
@@ -381,15 +360,6 @@ a_connection_taken_back_makes_the_app_grow_at_once(void)
 /* --- ceilings ----------------------------------------------------------- */
 
 static void
-an_app_never_exceeds_its_max_processes(void)
-{
-	rig.o.max_processes = 3;
-	begin_busy(rig.o, 1);
-	rig_arrive_n(20);
-	AFTER(rig_at(5000), "spawn 1, spawn 2");
-}
-
-static void
 at_its_ceiling_an_app_has_no_deadline_for_growth(void)
 {
 	rig.o.max_processes = 1;
@@ -422,18 +392,6 @@ begin_two(uint32_t max)
 	rig_running(o, 1);
 	rig_arrive_at(0);
 	LET(rig_arrive_at(1));
-}
-
-static void
-the_apps_together_never_exceed_max_processes(void)
-{
-	begin_two(3);
-	for (int i = 0; i < 5; i++) {
-		rig_arrive_at(0);
-		rig_arrive_at(1);
-	}
-	AFTER(rig_at(5000), "spawn 2");
-	CHECK_EQ(3, rig.pool.count);
 }
 
 static void
@@ -614,7 +572,6 @@ int
 main(int argc, char **argv)
 {
 	rig_start(argc, argv);
-	RUN(min_processes_are_started_at_once);
 	RUN(an_app_is_ready_when_min_processes_are);
 	RUN(without_sessions_an_app_is_ready_when_it_is_spawned);
 	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
@@ -642,15 +599,11 @@ main(int argc, char **argv)
 	RUN(spare_processes_keep_to_start_delay);
 	RUN(a_linear_step_is_one_process_those_starting_not_counted);
 	RUN(linear_steps_are_start_delay_apart_however_short_starts_are);
-	RUN(linear_steps_start_no_more_than_waiters_need);
 	RUN(a_step_of_all_is_what_the_waiters_need_after_the_patience);
-	RUN(without_any_process_the_first_is_started_at_once);
 	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
 	RUN(a_connection_taken_back_makes_the_app_grow_at_once);
-	RUN(an_app_never_exceeds_its_max_processes);
 	RUN(at_its_ceiling_an_app_has_no_deadline_for_growth);
 	RUN(a_raised_ceiling_serves_waiters_at_once);
-	RUN(the_apps_together_never_exceed_max_processes);
 	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
 	RUN(places_go_to_apps_in_the_order_of_asking);
 	RUN(an_app_that_got_a_place_goes_to_the_end_of_the_line);

@@ -58,25 +58,6 @@ a_process_that_parks_its_connection_is_idle(void)
 }
 
 static void
-a_connection_that_the_process_does_not_hold_cannot_be_parked(void)
-{
-	begin(rig_options(), 1);
-	CHECK(!pool_session_over(&rig.pool, 0, 0, SESSION_PARKED, rig.now));
-	CHECK(!pool_session_over(
-	    &rig.pool, 0, ILIST_NONE, SESSION_PARKED, rig.now));
-}
-
-static void
-parking_serves_the_next_that_waits(void)
-{
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive_n(2), "hand 0>0");
-	CHECK(park(0));
-	CHECK_STR("hand 1>0", rig_did());
-}
-
-static void
 a_parked_connection_goes_to_whichever_process_is_idle(void)
 {
 	begin(rig_options(), 2);
@@ -157,8 +138,6 @@ main(int argc, char **argv)
 {
 	rig_start(argc, argv);
 	RUN(a_process_that_parks_its_connection_is_idle);
-	RUN(a_connection_that_the_process_does_not_hold_cannot_be_parked);
-	RUN(parking_serves_the_next_that_waits);
 	RUN(a_parked_connection_goes_to_whichever_process_is_idle);
 	RUN(a_parked_connection_with_a_request_waits_as_others_do);
 	RUN(a_full_queue_turns_a_parked_connection_away_as_others);

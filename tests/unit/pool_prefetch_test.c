@@ -16,33 +16,18 @@ prefetch_options(uint32_t prefetch)
 /* --- handing ahead ------------------------------------------------------ */
 
 static void
-idle_processes_come_before_prefetch(void)
-{
-	rig_running(prefetch_options(1), 2);
-	AFTER(rig_arrive_n(2), "hand 0>0, hand 1>1");
-}
-
-static void
 the_process_given_least_recently_prefetches_first(void)
 {
 	rig_running(prefetch_options(2), 2);
-	LET(rig_arrive_n(2));
+	AFTER(rig_arrive_n(2), "hand 0>0, hand 1>1");
 	AFTER(rig_arrive_n(3), "hand 2>0, hand 3>1, hand 4>0");
-}
-
-static void
-beyond_prefetch_connections_wait(void)
-{
-	rig_running(prefetch_options(1), 1);
-	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0");
-	CHECK_EQ(1, app_waiting(rig_app(0)));
 }
 
 static void
 a_waiter_is_prefetched_when_a_session_ends(void)
 {
 	rig_running(prefetch_options(1), 1);
-	LET(rig_arrive_n(3));
+	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0");
 	AFTER((void)rig_done(0), "hand 2>0");
 }
 
@@ -210,6 +195,7 @@ a_prefetched_connection_is_taken_back_after_5_ms(void)
 	AFTER((void)rig_done(1), "");
 	NOT_BEFORE(5, "take 0, hand 2>1");
 	CHECK_EQ(1, rig_app(0)->figures.retaken);
+	CHECK_EQ(0, rig.pool.conns[2].retries);
 }
 
 static void
@@ -252,16 +238,6 @@ the_first_connection_may_come_back_too(void)
 	rig.unread = 0;
 	AFTER((void)rig_done(1), "take 0, hand 0>1");
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
-}
-
-static void
-taking_back_counts_as_no_retry(void)
-{
-	begin_ahead();
-	rig_at(60);
-	LET(rig_done(1));
-	CHECK_EQ(1, rig.pool.conns[2].process);
-	CHECK_EQ(0, rig.pool.conns[2].retries);
 }
 
 static void
@@ -424,9 +400,7 @@ main(int argc, char **argv)
 	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
 	RUN(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
 	RUN(by_itself_it_is_taken_back_after_2_ms);
-	RUN(idle_processes_come_before_prefetch);
 	RUN(the_process_given_least_recently_prefetches_first);
-	RUN(beyond_prefetch_connections_wait);
 	RUN(a_waiter_is_prefetched_when_a_session_ends);
 	RUN(prefetched_connections_are_demand_when_all_are_busy);
 	RUN(time_in_the_socket_is_waiting_and_no_session);
@@ -436,7 +410,6 @@ main(int argc, char **argv)
 	RUN(a_prefetched_connection_stays_when_its_turn_comes_first);
 	RUN(nothing_is_taken_from_a_process_that_received_all);
 	RUN(the_first_connection_may_come_back_too);
-	RUN(taking_back_counts_as_no_retry);
 	RUN(an_idle_process_gets_a_waiter_before_prefetched_connections);
 	RUN(each_free_place_takes_one_connection_back);
 	RUN(a_new_process_takes_back_what_was_prefetched_longest);

@@ -17,18 +17,6 @@ a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
 }
 
 static void
-a_stuck_process_counts_for_no_ceiling(void)
-{
-	rig_running(rig.o, 1);
-	CHECK_EQ(1, rig.pool.living);
-	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	rig_at(5000);
-	CHECK(rig_process(0)->stuck);
-	CHECK_EQ(1, rig.pool.living);
-	CHECK_STR("kill 0, spawn 1", rig_did());
-}
-
-static void
 a_stuck_process_that_dies_after_all_frees_its_number(void)
 {
 	rig_running(rig_options(), 1);
@@ -465,16 +453,6 @@ stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
 	AFTER(rig_at(23000), "term 1, kill 1, kill 0");
 }
 
-static void
-connections_that_come_back_while_all_ends_are_refused(void)
-{
-	rig_busy(rig_options(), 1, 1);
-	LET(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now));
-	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	AFTER(rig_gone(0), "refuse 0 stopping, over 0");
-}
-
 /* The HAND was not carried out yet. */
 static void
 assigned_connections_are_refused_while_all_ends(void)
@@ -499,7 +477,6 @@ main(int argc, char **argv)
 {
 	rig_start(argc, argv);
 	RUN(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
-	RUN(a_stuck_process_counts_for_no_ceiling);
 	RUN(a_stuck_process_that_dies_after_all_frees_its_number);
 	RUN(a_session_may_end_while_its_process_retires);
 	RUN(a_process_whose_start_was_not_carried_out_is_gone_at_once);
@@ -535,7 +512,6 @@ main(int argc, char **argv)
 	RUN(a_second_stop_now_ends_sooner);
 	RUN(stop_now_overtakes_a_graceful_stop);
 	RUN(stop_now_shortens_the_grace_after_a_term_that_was_sent);
-	RUN(connections_that_come_back_while_all_ends_are_refused);
 	RUN(assigned_connections_are_refused_while_all_ends);
 	RUN(an_app_without_processes_is_over_at_once);
 	return check_finish();
