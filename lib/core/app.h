@@ -2,9 +2,8 @@
 #define CORE_APP_H
 
 /*
- * An app: its options, its states, its queue, its processes by what can be
- * done with them, and its figures; and before all that a process of it: its
- * states, the events that change them, and why it ended.
+ * A process: its states, the events that change them, and why it ended.  An
+ * app: its options, its states, and what it has of each feature.
  */
 
 #include <stdbool.h>
@@ -52,10 +51,7 @@ enum process_step {
 	STEP_STUCK, /* and still there kill_timeout later */
 };
 
-/*
- * Why a process ended.  Up to END_SIGNAL it ended by itself; the others are
- * ends that we asked for.
- */
+/* Why a process ended: by itself, up to END_SIGNAL, or because we asked. */
 enum process_end {
 	END_EXIT, /* exit 0 */
 	END_FAILURE, /* another exit status */
@@ -99,8 +95,7 @@ struct process {
 	bool single; /* started for one session only */
 	bool exited; /* if dying: ended by exit() */
 	bool blind; /* when its sessions end cannot be known */
-	uint8_t
-	    outdated; /* enum process_end: to be replaced for this; 0: not */
+	uint8_t outdated; /* enum process_end: to be replaced for it; or 0 */
 	uint32_t app;
 	uint32_t generation; /* of the app when it was started */
 	uint32_t concurrency; /* likewise */
@@ -152,18 +147,14 @@ struct app_options {
 	uint32_t min_idle;
 	uint32_t concurrency; /* at least 1; see struct pool_limits */
 	uint32_t prefetch;
-	/*
-	 * Only where it pays, by app_prefetches(): prefetch and concurrency are
-	 * 1 then; not with private_queue.
-	 */
-	bool prefetch_auto;
+	bool prefetch_auto; /* if it pays; both are 1 then, and no queue private
+			     */
 	uint32_t max_queue;
 	uint32_t retry_limit;
 	uint32_t start_limit; /* at least 1 */
 	uint64_t max_requests; /* and up to a tenth more; 0: no limit */
 	uint64_t max_memory; /* resident bytes; 0: no limit */
-	bool
-	    sessions; /* connections are handed over, READY and DONE are said */
+	bool sessions; /* connections are handed over; READY, DONE are said */
 	bool listens; /* handoff = listen: accepts itself; not with sessions */
 	bool exit_ends; /* a process has one session, and its exit ends that */
 	bool private_queue; /* queue = private; prefetch is at least 1 */
@@ -181,9 +172,8 @@ struct app_options {
 	double single_threshold;
 	tspan kill_interval; /* longer than 0 */
 	/*
-	 * 99 of 100 connections are to wait no longer: the thresholds are
-	 * without effect.  0: no such promise, and the need is a figure alone;
-	 * only with sessions, and not with private_queue.
+	 * 99 of 100 connections are to wait no longer, and the thresholds are
+	 * without effect; 0, also without app_has_need(): no such promise.
 	 */
 	tspan target_wait;
 	tspan max_lifetime; /* and up to a tenth more; 0: none */
@@ -215,10 +205,7 @@ enum app_home {
 	HOME_ROOM,
 };
 
-/*
- * The life of an app, from its configuration to its end.  Phases and events
- * form a table (app.c), as the states of a process do.
- */
+/* The life of an app: phases and events form a table (app.c). */
 enum app_phase {
 	APP_FREE, /* no app has this number */
 	APP_RUNNING,
@@ -271,9 +258,8 @@ enum app_spare {
 };
 
 /*
- * Changes of an app since it was settled last.  The code that changes one of
- * these things marks it, and settling runs the steps that depend on it; see
- * settle.c.
+ * Changes of an app since it was settled last, marked by the code that makes
+ * them: settle.c runs the steps that depend on them.
  */
 enum app_mark {
 	MARK_WAITER = 1 << 0, /* a connection has come to wait */
@@ -418,8 +404,7 @@ struct app {
 	uint32_t generation;
 	uint32_t proven; /* the newest that has served or lived on; or 0 */
 	uint32_t failed_starts; /* since a process served or lived on */
-	uint32_t
-	    places_wanted; /* more than 0: the app is in line for so many */
+	uint32_t places_wanted; /* if not 0 the app is in line for so many */
 	struct app_room room;
 	struct app_failure failure;
 	struct backoff backoff;
@@ -485,10 +470,7 @@ app_has_jobs(const struct app *a)
 	return !a->options.sessions && !a->options.listens;
 }
 
-/*
- * Whether the app has the processes that it keeps.  An app with a process for
- * each connection keeps none; a job may be done at any time.
- */
+/* Whether the app has the processes that it keeps; a job may be done. */
 static inline bool
 app_is_ready(const struct app *a)
 {
@@ -521,10 +503,7 @@ app_is_over(const struct app *a)
 	return a->phase == APP_FREE || a->phase >= APP_STUCK;
 }
 
-/*
- * Whether the process tells how those fare that replace others: while none are
- * replaced, any does.
- */
+/* Whether the process is one that replaces others, if any are replaced. */
 static inline bool
 app_is_tried(const struct app *a, const struct process *x)
 {
@@ -575,10 +554,7 @@ app_max_queue(const struct app *a)
 	return n;
 }
 
-/*
- * Connections that have a process, or want one: with a limit, those that wait
- * for a lock do not yet.
- */
+/* Connections that have or want a process; waiters for locks do not yet. */
 static inline uint32_t
 app_present(const struct app *a)
 {
@@ -611,18 +587,13 @@ app_demand(const struct app *a)
 	    (a->intake.accepting != ACCEPTING_OPEN && !a->renewing ? 1 : 0);
 }
 
-/*
- * Changes the phase by its table.  An event that cannot be in the present
- * phase is our bug: assert.
- */
+/* Changes the phase by its table; asserts that the event can be in it. */
 void app_enter(struct app *a, enum app_event e);
 
 /* A session has taken so long. */
 void app_measure_session(struct app *a, tspan took);
 
-/*
- * Whether busy processes are handed connections ahead: a hand-over is saved
- * that way, which counts where sessions are short.
+/* Whether busy processes are handed connections ahead: if sessions are short.
  */
 bool app_prefetches(const struct app *a);
 

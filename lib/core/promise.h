@@ -2,7 +2,7 @@
 #define CORE_PROMISE_H
 
 /*
- * Estimates of how busy an app is, and of how many processes it needs.
+ * The load: how busy an app is.  And the need: how many processes it calls for.
  *
  * The load is how busy its processes have been, decaying exponentially.  Busy
  * time is integrated, so that a process that is stuck in a long session is
@@ -85,11 +85,7 @@ struct promise_rate {
 };
 
 struct promise_slot {
-	/*
-	 * Processes: the need, or as many as starts have led to, or as were too
-	 * few to keep the promise.
-	 */
-	uint32_t size;
+	uint32_t size; /* processes: the need, or what starts or waits proved */
 	uint32_t present; /* connections that waited or were served */
 };
 
@@ -194,10 +190,7 @@ promise_stopped(struct promise *p, tstamp now)
 	p->regretted = false;
 }
 
-/*
- * When the pauses allow a stop; pace: the shortest time from one stop, or
- * start, to the next stop.
- */
+/* When the pauses allow a stop; pace: the least from a stop or a start on. */
 tstamp promise_stop_due(const struct promise *p, tspan pace);
 
 /*

@@ -206,10 +206,7 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 
 /* --- for the minimum and for waiters ------------------------------------- */
 
-/*
- * With target_wait: how long one connection in a hundred may wait before that
- * is worth a process, which stays for long.
- */
+/* With target_wait: one connection in a hundred may wait so long. */
 static tspan
 sizing_tolerance(const struct app *a)
 {
@@ -230,10 +227,7 @@ sizing_patience(const struct app *a)
 	return sizing_tolerance(a);
 }
 
-/*
- * With target_wait: whether so many wait that its processes would take too long
- * to serve them all.
- */
+/* With target_wait: whether it would take too long to serve all who wait. */
 static bool
 sizing_is_late(const struct app *a)
 {
@@ -301,19 +295,6 @@ sizing_paced(const struct pool *p, uint32_t app)
 	/* Starts may take less than start_delay, yet none is sooner. */
 	next = tstamp_add(a->promise.started, a->options.start_delay);
 	return at > next ? at : next;
-}
-
-/* When the next growth is due; TSTAMP_NEVER: none is wanted, or may be. */
-static tstamp
-sizing_growth_due(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	if (app_demand(a) == 0 || bounds_under_own(a) == 0)
-		return TSTAMP_NEVER;
-	return bounds_lasting(a) == 0 || sizing_is_late(a)
-	    ? 0
-	    : sizing_paced(p, app);
 }
 
 /* How many starts the waiters call for now; those starting count for it. */
@@ -398,8 +379,14 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 	struct app *a = &p->apps[app];
 	struct app_growing *g = &a->growing;
 	uint32_t demand = app_demand(a), missing = sizing_missing(p, a);
-	tstamp due = missing > 0 ? 0 : sizing_growth_due(p, app), gate;
+	tstamp due = TSTAMP_NEVER, gate;
 
+	if (missing > 0)
+		due = 0;
+	else if (demand > 0 && bounds_under_own(a) > 0)
+		due = bounds_lasting(a) == 0 || sizing_is_late(a)
+		    ? 0
+		    : sizing_paced(p, app);
 	if (!act) {
 		if (a->places_wanted > 0 || app_is_ending(a) ||
 		    p->phase == POOL_ENDING)
@@ -501,36 +488,12 @@ sizing_estimate_due(const struct pool *p, const struct app *a)
 	return tstamp_add(a->load.updated, a->options.update_interval);
 }
 
-/* Updates the load estimate, and starts or marks a process by it. */
-static void
-sizing_estimate(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	struct app_shrinking *s = &a->shrinking;
-	const struct app_options *o = &a->options;
-
-	if (sizing_estimate_due(p, a) > p->now)
-		return;
-	load_update(&a->load, o->gain, o->update_interval, p->now);
-	if (o->target_wait == 0 && bounds_kept(p, a) && !a->renewing &&
-	    !bounds_paused(p, a) && a->in_state[PROCESS_STARTING] == 0 &&
-	    app_ready(a) > 0 && !load_at_rest(&a->load) &&
-	    app_load(a, p->now) >= o->grow_threshold && sizing_add(p, app))
-		return;
-	if (!sizing_is_needless(p, a))
-		return;
-	if (s->marked == 0)
-		s->kill_at = tstamp_add(p->now,
-		    o->kill_interval - (p->now - s->origin) % o->kill_interval);
-	app_touch(a, MARK_COUNT);
-	s->marked++;
-	p->marked++;
-}
-
 tstamp
 sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
 {
 	struct app *a = &p->apps[app];
+	struct app_shrinking *s = &a->shrinking;
+	const struct app_options *o = &a->options;
 	tstamp at = TSTAMP_NEVER;
 
 	if (MARKED(a, marks, MARK_MORE) || a->options.limited ||
@@ -542,7 +505,23 @@ sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
 		return at;
 	if (!act)
 		return tstamp_min(at, sizing_estimate_due(p, a));
-	sizing_estimate(p, app);
+	if (sizing_estimate_due(p, a) > p->now)
+		return TSTAMP_NEVER;
+	/* The new estimate starts a process, or marks one. */
+	load_update(&a->load, o->gain, o->update_interval, p->now);
+	if (o->target_wait == 0 && bounds_kept(p, a) && !a->renewing &&
+	    !bounds_paused(p, a) && a->in_state[PROCESS_STARTING] == 0 &&
+	    app_ready(a) > 0 && !load_at_rest(&a->load) &&
+	    app_load(a, p->now) >= o->grow_threshold && sizing_add(p, app))
+		return TSTAMP_NEVER;
+	if (!sizing_is_needless(p, a))
+		return TSTAMP_NEVER;
+	if (s->marked == 0)
+		s->kill_at = tstamp_add(p->now,
+		    o->kill_interval - (p->now - s->origin) % o->kill_interval);
+	app_touch(a, MARK_COUNT);
+	s->marked++;
+	p->marked++;
 	return TSTAMP_NEVER;
 }
 
