@@ -8,18 +8,17 @@
 static void
 rates_have_units(void)
 {
+	static const struct {
+		const char *text;
+		double rate;
+	} rates[] = { { "12.5", 12.5 }, { "1000/s", 1000 }, { "90/m", 1.5 },
+		{ "86400/d", 1 }, { "0", 0 } };
 	double rate;
 
-	CHECK(words_read_rate("12.5", &rate) == NULL);
-	CHECK_NEAR(12.5, rate);
-	CHECK(words_read_rate("1000/s", &rate) == NULL);
-	CHECK_NEAR(1000, rate);
-	CHECK(words_read_rate("90/m", &rate) == NULL);
-	CHECK_NEAR(1.5, rate);
-	CHECK(words_read_rate("86400/d", &rate) == NULL);
-	CHECK_NEAR(1, rate);
-	CHECK(words_read_rate("0", &rate) == NULL);
-	CHECK_NEAR(0, rate);
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		CHECK(words_read_rate(rates[i].text, &rate) == NULL);
+		CHECK_NEAR(rates[i].rate, rate);
+	}
 }
 
 static void
@@ -116,26 +115,25 @@ times_have_three_places(void)
 }
 
 static void
-counts_have_commas(void)
+counts_have_commas_and_numbers_three_places(void)
 {
-	CHECK_STR("0", words_count(0).text);
-	CHECK_STR("999", words_count(999).text);
-	CHECK_STR("1,000", words_count(1000).text);
-	CHECK_STR("123,456", words_count(123456).text);
-	CHECK_STR("18,446,744,073,709,551,615", words_count(UINT64_MAX).text);
-}
+	static const struct {
+		uint64_t n;
+		const char *words;
+	} counts[] = { { 0, "0" }, { 999, "999" }, { 1000, "1,000" },
+		{ 123456, "123,456" },
+		{ UINT64_MAX, "18,446,744,073,709,551,615" } };
+	static const struct {
+		double n;
+		const char *words;
+	} numbers[] = { { 0, "0" }, { 0.25, "0.25" }, { 0.00125, "0.00125" },
+		{ 0.9999, "1" }, { 12.34, "12.3" }, { 99.96, "100" },
+		{ 4711, "4711" }, { 1e8, "100000000" } };
 
-static void
-numbers_have_three_places(void)
-{
-	CHECK_STR("0", words_number(0).text);
-	CHECK_STR("0.25", words_number(0.25).text);
-	CHECK_STR("0.00125", words_number(0.00125).text);
-	CHECK_STR("1", words_number(0.9999).text);
-	CHECK_STR("12.3", words_number(12.34).text);
-	CHECK_STR("100", words_number(99.96).text);
-	CHECK_STR("4711", words_number(4711).text);
-	CHECK_STR("100000000", words_number(1e8).text);
+	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+		CHECK_STR(counts[i].words, words_count(counts[i].n).text);
+	for (unsigned i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		CHECK_STR(numbers[i].words, words_number(numbers[i].n).text);
 }
 
 static void
@@ -181,8 +179,7 @@ main(int argc, char **argv)
 	RUN(a_bad_service_is_answered_by_a_valid_one);
 	RUN(a_bad_profile_is_answered_by_a_valid_one);
 	RUN(times_have_three_places);
-	RUN(counts_have_commas);
-	RUN(numbers_have_three_places);
+	RUN(counts_have_commas_and_numbers_three_places);
 	RUN(services_are_shown_in_the_words_of_the_command_line);
 	RUN(profiles_are_shown_in_the_words_of_the_command_line);
 	return check_finish();
