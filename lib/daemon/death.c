@@ -212,7 +212,7 @@ leaving_ask(struct worker *w, tstamp now)
 	    !death_explain(w, "", why, sizeof(why)))
 		return true;
 	w->leaving.asked = true;
-	return !keeper_leave(w->output, leaving_answered, w, now);
+	return !keeper_leave(&w->output, leaving_answered, w, now);
 }
 
 static bool

@@ -42,7 +42,7 @@ struct supervisor;
  */
 #define KEEPER_CLOSINGS 256
 
-/* How long a keeper is looked for that can be asked to take back. */
+/* How long a keeper is looked for that answers when asked to take back. */
 #define KEEPER_TAKE_LIMIT TSPAN_SECONDS(5)
 
 /* A process that the pool does not know. */
@@ -62,20 +62,18 @@ struct keeper_app {
 	TAILQ_ENTRY(keeper_app) next; /* in keepers.apps */
 	struct keepers *all;
 	char *name; /* owned */
-	unsigned refs; /* of groups, outputs and stalled keepers */
+	unsigned refs; /* of groups, outputs, closings and stalled keepers */
 	unsigned stalls; /* keepers that it has stalled */
 	struct keeper_closing *closings; /* owned, the oldest first */
 	size_t nclosings;
 	size_t closings_room;
 };
 
-TAILQ_HEAD(outputs, output);
-
 /* The output of a worker; made by keeper_hold(), ours from keeper_leave() on.
  */
 struct output {
-	TAILQ_ENTRY(output) next;
-	struct outputs *in; /* one of keepers.said, unsaid and leaving */
+	TAILQ_ENTRY(output) next; /* in keepers.said, or unsaid */
+	bool said;
 	struct keeper_app *app;
 	uint32_t process; /* the worker's number in the pool, or none */
 	char id[KEEPER_ID_LEN + 1];
@@ -102,7 +100,6 @@ struct retake {
 	struct keeper_app *app;
 	const char *id; /* of the worker; not owned */
 	int child_end; /* of the channel; stays the user's */
-	tstamp limit; /* for a keeper to be found; NEVER: not its turn yet */
 	/*
 	 * A message the worker had not received, oldest first, and its
 	 * descriptor, which is the callee's now; -1: it had none, or we had no
@@ -127,13 +124,13 @@ struct keepers {
 	bool unstarted; /* likewise, and not for want of room */
 	struct timer timer; /* set: there may be something to say */
 	TAILQ_HEAD(, keeper_app) apps;
-	struct outputs said; /* the keeper has them, as far as we know */
-	struct outputs unsaid; /* it is to be told of them */
-	struct outputs leaving; /* it reads them to the end */
+	/* The keeper is to be told of the output; or there is nothing to be. */
+	TAILQ_HEAD(, output) unsaid, said;
 	TAILQ_HEAD(, retake) retakes;
-	struct retake *retaken; /* the first of them, under way; NULL: none */
-	struct keeper_app *closing; /* its first descriptors; NULL: none */
-	size_t nclosing;
+	tstamp take_limit; /* an answer to KEEPER_TAKE is due; or NEVER */
+	struct keeper_app *closing; /* descriptors of which it is given */
+	size_t nclosing; /* so many */
+	bool closes; /* it has descriptors that are ours no more */
 	/* Lines that all workers together may have logged in a period. */
 	struct timer lines; /* set: no more in this one */
 	tstamp period;
@@ -167,12 +164,13 @@ struct output *keeper_hold(struct group *g, const char *id, uint32_t process,
 void keeper_ends_given(struct output *o);
 
 /*
- * The worker is gone, or NULL: all that it has printed is logged. last_line: is
- * told the last line on standard error after that, or within a quarter of a
- * second none, unless the result is false; called again with NULL it is not
- * told any more. The output is not the caller's afterwards.
+ * The worker is gone, or *o NULL: all that it has printed is logged.
+ * last_line: is told the last line on standard error after that, or within a
+ * quarter of a second none, and the output is the caller's until then. If the
+ * result is false, it is not told; *o is NULL, as after a second call with
+ * NULL.
  */
-bool keeper_leave(struct output *o,
+bool keeper_leave(struct output **o,
     void (*last_line)(void *arg, const char *line, size_t len, tstamp now),
     void *arg, tstamp now);
 

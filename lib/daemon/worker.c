@@ -105,8 +105,7 @@ worker_new(struct group *g, uint32_t process)
 void
 worker_disown(struct worker *w)
 {
-	(void)keeper_leave(w->output, NULL, NULL, loop_now(&w->sup->loop));
-	w->output = NULL;
+	(void)keeper_leave(&w->output, NULL, NULL, loop_now(&w->sup->loop));
 	channel_close(w);
 	/* Connections that lie there may linger. */
 	if (w->child_end != -1 &&

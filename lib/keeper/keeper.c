@@ -437,34 +437,28 @@ keeper_empty(const char *id, int end)
 static void
 keeper_obey(const char *buf, size_t len, const struct fdpass_got *got)
 {
-	const char *at = buf + 1, *end = buf + len, *app, done = KEEPER_DONE;
-	size_t n = 0;
+	const char *at = buf + 1, *app = buf + KEEPER_HEAD;
+	const char done = KEEPER_DONE;
 
 	switch (buf[0]) {
 	case KEEPER_HOLD:
-		for (; end - at > KEEPER_ID_LEN; at = app + strlen(app) + 1) {
-			app = at + KEEPER_ID_LEN;
-			if (got->nfds - n < KEEPER_HOLD_FDS)
-				_exit(EX_OSERR);
-			keeper_hold(at, app, KEEPER_ERRORS, got->fds[n + 1]);
-			keeper_hold(at, app, KEEPER_OUTPUT, got->fds[n]);
-			n += KEEPER_HOLD_FDS;
-		}
+		if (len < KEEPER_HEAD || got->nfds != KEEPER_HOLD_FDS)
+			_exit(EX_OSERR);
+		keeper_hold(at, app, KEEPER_ERRORS, got->fds[1]);
+		keeper_hold(at, app, KEEPER_OUTPUT, got->fds[0]);
 		break;
 	case KEEPER_LEAVE:
-		for (; end - at >= KEEPER_ID_LEN; at += KEEPER_ID_LEN)
-			keeper_leave(at);
+		keeper_leave(at);
 		break;
 	case KEEPER_TAKE:
 		if (len < KEEPER_HEAD || got->nfds != 1)
 			_exit(EX_OSERR);
-		keeper_does(KEEPER_TAKE, at, buf + KEEPER_HEAD);
+		keeper_does(KEEPER_TAKE, at, app);
 		keeper_empty(at, got->fds[0]);
 		return;
 	case KEEPER_CLOSE:
 		/* They are kept until the daemon has closed its own. */
-		if (got->nfds > KEEPER_CLOSE_FDS ||
-		    (size_t)(end - at) < got->nfds)
+		if (got->nfds > KEEPER_CLOSE_FDS || len < 1 + got->nfds)
 			_exit(EX_OSERR);
 		keeper_close_all(closing, how_to_close, nclosing);
 		nclosing = got->nfds;

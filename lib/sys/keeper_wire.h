@@ -27,7 +27,7 @@
 #define KEEPER_HEAD_MAX (KEEPER_HEAD + KEEPER_APP_SIZE)
 
 /* The longest packet of the daemon's. */
-#define KEEPER_SAID_MAX 2048
+#define KEEPER_SAID_MAX 512
 
 /* The longest line; the rest of a longer one is left out. */
 #define KEEPER_LINE_MAX 65536
@@ -36,18 +36,18 @@
 #define KEEPER_DONE 'D'
 
 /*
- * Down: for each of some workers the identifier and the name of the app, and
- * the ends to read of two pipes, standard output and standard error.
+ * Down: the identifier of a worker and the name of its app, and the ends to
+ * read of two pipes, standard output and standard error.
  */
 #define KEEPER_HOLD 'H'
 #define KEEPER_HOLD_FDS 2
 
 /*
- * Down: identifiers of dead workers, all of one app, whose pipes are read to
- * their end. The daemon has them, too: so this is not their last close. Up,
- * for each, after all that it has printed: KEEPER_LAST_LINE, the identifier,
- * and the last line on standard error that is not blank, without blanks around
- * it and cut after KEEPER_LAST_LINE_MAX bytes.
+ * Down: the same of a dead worker, whose pipes are read to their end. The
+ * daemon has them, too: so this is not their last close. Up, after all that it
+ * has printed: KEEPER_LAST_LINE, the identifier, and the last line on standard
+ * error that is not blank, without blanks around it and cut after
+ * KEEPER_LAST_LINE_MAX bytes.
  */
 #define KEEPER_LEAVE 'L'
 #define KEEPER_LAST_LINE 'W'

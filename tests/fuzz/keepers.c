@@ -243,8 +243,7 @@ serve(struct keeper *k, bool answers)
 	assert(!got.truncated && !got.lost_fds);
 	switch (packet[0]) {
 	case KEEPER_HOLD:
-		assert(n > KEEPER_HEAD && packet[n - 1] == '\0');
-		assert(got.nfds > 0 && got.nfds % KEEPER_HOLD_FDS == 0);
+		assert(n == KEEPER_HEAD + 4 && got.nfds == KEEPER_HOLD_FDS);
 		break;
 	case KEEPER_TAKE:
 		assert(n == KEEPER_HEAD + 4 && got.nfds == 1);
@@ -252,7 +251,7 @@ serve(struct keeper *k, bool answers)
 			serve_take(k, packet, got.fds[0]);
 		break;
 	case KEEPER_LEAVE:
-		assert(n > 1 && (n - 1) % KEEPER_ID_LEN == 0 && got.nfds == 0);
+		assert(n == KEEPER_HEAD + 4 && got.nfds == 0);
 		packet[0] = KEEPER_LAST_LINE;
 		if (answers)
 			(void)fdpass_send(k->its_end, packet, KEEPER_HEAD, -1);
@@ -375,9 +374,7 @@ is_left(void)
 {
 	const struct keepers *all = sup.keepers;
 
-	return all->closing != NULL || !TAILQ_EMPTY(&all->retakes) ||
-	    !TAILQ_EMPTY(&all->unsaid) || !TAILQ_EMPTY(&all->leaving) ||
-	    sup.groups[0]->keeper->nclosings > 0;
+	return keeper_has_work(all) || sup.groups[0]->keeper->nclosings > 0;
 }
 
 /* All die, and then come keepers that do what they are there for. */

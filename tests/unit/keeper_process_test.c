@@ -45,8 +45,7 @@ keeper(void)
 static void
 close_all(void)
 {
-	while (fixture.group->keeper->nclosings > 0 ||
-	    sup.keepers->closing != NULL)
+	while (fixture.group->keeper->nclosings > 0 || sup.keepers->closes)
 		(void)loop_turn(&sup.loop, fixture.now);
 }
 
@@ -248,9 +247,8 @@ an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end(void)
 	close(pair[1]);
 	close(out);
 	fixture.now += TSPAN_SECONDS(1);
-	(void)keeper_leave(o, NULL, NULL, fixture.now);
-	while (!TAILQ_EMPTY(&sup.keepers->unsaid) ||
-	    !TAILQ_EMPTY(&sup.keepers->leaving))
+	(void)keeper_leave(&o, NULL, NULL, fixture.now);
+	while (!TAILQ_EMPTY(&sup.keepers->unsaid))
 		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(1));
 }
 
@@ -309,9 +307,8 @@ what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 		(void)loop_turn(&sup.loop, fixture.now);
 	CHECK(fixture_said("web/abcdefgh: line"));
 	close(out);
-	(void)keeper_leave(o, NULL, NULL, fixture.now);
-	while (!TAILQ_EMPTY(&sup.keepers->unsaid) ||
-	    !TAILQ_EMPTY(&sup.keepers->leaving))
+	(void)keeper_leave(&o, NULL, NULL, fixture.now);
+	while (!TAILQ_EMPTY(&sup.keepers->unsaid))
 		(void)loop_turn(&sup.loop, fixture.now);
 }
 
