@@ -323,7 +323,7 @@ main(int argc, char **argv)
 		conf_free(conf);
 		return status;
 	}
-	logging_commit(conf, sink);
+	log_commit(sink);
 	log_echo(true);
 	status = run(&s, &o, conf);
 	log_stop(TSPAN_SECONDS(1));

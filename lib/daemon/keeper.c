@@ -417,16 +417,19 @@ static int
 keeper_log(const char *packet, size_t len)
 {
 	const char *app = packet + KEEPER_HEAD, *last = packet + len;
-	const char *at = memchr(app, '\0', (size_t)(last - app)), *newline;
+	const char *at = memchr(app, '\0', (size_t)(last - app)), *end;
 	char id[KEEPER_ID_LEN + 1] = "";
-	enum log_level level =
-	    packet[0] == KEEPER_ERRORS ? LOG_LEVEL_WARN : LOG_LEVEL_INFO;
+	struct logline line = {
+		.level = packet[0] == KEEPER_ERRORS ? LOG_LEVEL_WARN
+						    : LOG_LEVEL_INFO,
+		.app = app,
+		.id = id,
+	};
 	uint32_t bytes;
-	int lines = 1;
+	int lines = 0;
 
-	if (at == NULL)
+	if (at == NULL || at++ >= app + KEEPER_APP_SIZE)
 		return 0;
-	at++;
 	memcpy(id, packet + 1, KEEPER_ID_LEN);
 	if (packet[0] == KEEPER_LEFT_OUT) {
 		if (last - at != sizeof(bytes))
@@ -437,12 +440,14 @@ keeper_log(const char *packet, size_t len)
 		    app, (unsigned)bytes, id);
 		return 0;
 	}
-	while ((newline = memchr(at, '\n', (size_t)(last - at))) != NULL) {
-		log_output(level, app, id, at, (size_t)(newline - at));
-		at = newline + 1;
-		lines++;
+	for (; at <= last; at = end + 1, lines++) {
+		end = memchr(at, '\n', (size_t)(last - at));
+		if (end == NULL)
+			end = last;
+		line.text = at;
+		line.len = (size_t)(end - at);
+		log_put(&line);
 	}
-	log_output(level, app, id, at, (size_t)(last - at));
 	return lines;
 }
 

@@ -17,19 +17,13 @@ logging_verbose(void)
 	verbose++;
 }
 
-static enum log_level
-logging_level(const struct conf *conf)
-{
-	int level = (int)conf->log_level + verbose;
-
-	return level < LOG_LEVELS ? (enum log_level)level : LOG_LEVEL_DEBUG;
-}
-
 struct logsink *
 logging_prepare(const struct conf *conf, FILE *answer)
 {
+	int level = (int)conf->log_level + verbose;
 	struct log_spec spec = {
-		.level = logging_level(conf),
+		.level = level < LOG_LEVEL_DEBUG ? (enum log_level)level
+						 : LOG_LEVEL_DEBUG,
 		.json = conf->log_format == CONF_LOG_FORMAT_JSON,
 	};
 	struct logsink *sink;
@@ -62,12 +56,6 @@ logging_prepare(const struct conf *conf, FILE *answer)
 	    answer, false, "cannot open the log %s: %s", conf->log_file, why);
 	errno = error;
 	return NULL;
-}
-
-void
-logging_commit(const struct conf *conf, struct logsink *sink)
-{
-	log_commit(sink, logging_level(conf));
 }
 
 /* --- anew ---------------------------------------------------------------- */
@@ -109,7 +97,7 @@ logging_reopen_done(struct lane_job *job, tstamp now)
 	if (r->config != s->config)
 		log_abandon(r->sink);
 	else if (r->sink != NULL)
-		logging_commit(r->config, r->sink);
+		log_commit(r->sink);
 	s->reopening.now = NULL;
 	if (r->again)
 		logging_reopen(s);

@@ -267,7 +267,7 @@ reload_commit(struct reload *r, tstamp now)
 	struct conf *old = s->config;
 	struct conf *conf = r->conf;
 
-	logging_commit(conf, r->log);
+	log_commit(r->log);
 	r->conf = NULL;
 	r->log = NULL;
 	s->config = conf;

@@ -252,11 +252,10 @@ bool tables_fit(struct conf *conf, uint32_t *spare_out);
 void logging_verbose(void);
 
 /*
- * Opens the log, which lines go to after logging_commit(); see log_prepare().
- * NULL and errno: told as by logging_tell(). May be called in a lane.
+ * Opens the log, which lines go to after log_commit(). NULL and errno: told as
+ * by logging_tell(). May be called in a lane.
  */
 struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
-void logging_commit(const struct conf *conf, struct logsink *);
 
 /*
  * Opens the log's file anew, in a lane: another one may have its name by now.

@@ -110,7 +110,7 @@ supervisor_hung_up(struct supervisor *s, enum hangup what, tstamp now)
 {
 	switch (what) {
 	case HANGUP_NO:
-		log_reopen();
+		logging_reopen(s);
 		reload_request(s, NULL, NULL, now);
 		break;
 	case HANGUP_YES:

@@ -11,7 +11,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -36,8 +35,14 @@
 
 #define SYSLOG_SOCKET "/dev/log"
 
-/* A line of at most this size is one write(2), and so whole in a pipe. */
-#define BUFFER_SIZE 4096
+/*
+ * So many bytes are one write(2), and whole in a pipe: the lines that have room
+ * in them together, or a piece of one that is longer. A datagram ends there.
+ */
+#define PIECE_SIZE ((size_t)4096)
+
+/* A full piece, and the longest line behind it, each byte of it escaped. */
+#define BUFFER_SIZE (PIECE_SIZE + 6 * (LOG_LINE_MAX + (size_t)1024))
 
 /*
  * Where lines go: standard error, a file, or syslog's socket. A failure is no
@@ -46,17 +51,12 @@
  */
 struct logsink {
 	enum log_dest dest;
-	char *path; /* owned; NULL: STDERR */
+	enum log_level level; /* the least urgent that is logged */
+	char *path; /* of the socket, owned; NULL: no SYSLOG */
 	int fd; /* -1: closed; not ours if STDERR */
 	struct log_style style;
 	struct logsink *former; /* which this one replaced before it was used */
-
-	char buf[BUFFER_SIZE];
-	size_t len;
-	bool skipping; /* the rest of this line is not wanted any more */
-	bool fresh; /* the buffer begins where a line does */
 	bool torn; /* the last byte written does not end a line */
-	bool reporting; /* the buffer begins with the count of lost lines */
 	unsigned long lost; /* lines, since that count was last written */
 	int error; /* errno of the latest loss; 0: waiting was given up */
 };
@@ -67,9 +67,9 @@ static struct logsink standard_error = {
 };
 
 /*
- * The lock guards everything but the sink while the thread runs: the sink is
- * the thread's then. The lock is never held while a line is written, except
- * where there is no thread.
+ * The lock guards everything but the sink and its buffer while the thread runs:
+ * these are the thread's then. The lock is never held while a line is written,
+ * except where there is no thread.
  */
 static struct {
 	atomic_int level; /* the least urgent that is logged */
@@ -85,7 +85,6 @@ static struct {
 	struct ring ring; /* of struct ring_line */
 	unsigned long dropped; /* lines, since one last found room */
 	_Atomic(struct logsink *) next; /* to take the place of sink */
-	atomic_bool reopen;
 	atomic_bool echo; /* errors go to standard error, too */
 	atomic_bool no_wait; /* for slow readers, while the thread is ended */
 } state = {
@@ -96,15 +95,12 @@ static struct {
 	.sink = &standard_error,
 };
 
-/* --- where lines go ----------------------------------------------------- */
+/* Whole lines for the sink; only what lines have needed takes memory. */
+static char buffer[BUFFER_SIZE];
+static size_t used;
+static bool reporting; /* the first of them counts lost ones */
 
-/* O_NONBLOCK is for a FIFO, which may have no reader. */
-static int
-sink_open_file(const char *path, char *why)
-{
-	return ownfile_open(path, OWNFILE_ANY,
-	    O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK, 0640, why);
-}
+/* --- where lines go ----------------------------------------------------- */
 
 /* Tried for each line: the syslog daemon may start after us, or again. */
 static void
@@ -154,35 +150,36 @@ struct logsink *
 log_prepare(const struct log_spec *spec)
 {
 	struct logsink *s = calloc(1, sizeof(*s));
-	const char *path = spec->path;
 	char why[OWNFILE_WHY];
 	int saved_errno;
 
 	if (s == NULL)
 		return NULL;
 	s->dest = spec->dest;
+	s->level = spec->level;
 	s->style.json = spec->json;
+	s->style.facility = spec->facility;
 	s->fd = -1;
-	if (s->dest == LOG_DEST_STDERR) {
+	switch (spec->dest) {
+	case LOG_DEST_STDERR:
 		s->fd = STDERR_FILENO;
 		if (sink_is_journal(s->fd))
 			s->style.head = LOG_HEAD_JOURNAL;
-		return s;
-	}
-	if (s->dest == LOG_DEST_SYSLOG && path == NULL)
-		path = SYSLOG_SOCKET;
-	s->path = strdup(path);
-	if (s->path == NULL)
-		goto fail;
-	if (s->dest == LOG_DEST_SYSLOG) {
+		break;
+	case LOG_DEST_SYSLOG:
 		s->style.head = LOG_HEAD_SYSLOG;
-		s->style.facility = spec->facility;
-		return s;
+		s->path =
+		    strdup(spec->path == NULL ? SYSLOG_SOCKET : spec->path);
+		break;
+	case LOG_DEST_FILE:
+		/* O_NONBLOCK is for a FIFO, which may have no reader. */
+		s->fd = ownfile_open(spec->path, OWNFILE_ANY,
+		    O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK, 0640,
+		    why);
+		break;
 	}
-	s->fd = sink_open_file(s->path, why);
-	if (s->fd != -1)
+	if (s->fd != -1 || s->path != NULL)
 		return s;
-fail:
 	saved_errno = errno;
 	log_abandon(s);
 	errno = saved_errno;
@@ -222,190 +219,122 @@ sink_write_some(struct logsink *s, const char *p, size_t len)
 }
 
 /*
- * Writes the buffer, after the newline of a line that a failure has torn;
- * *done_out says how much of it. Returns false, and s->error: not all. The only
- * point of cancellation of the thread.
+ * Writes so much of the buffer, without its newline as a datagram, or after the
+ * newline of a line that a failure has torn. Returns the bytes written, all but
+ * after a failure, s->error. The only point of cancellation of the thread.
  */
-static bool
-sink_write_out(struct logsink *s, size_t *done_out)
+static size_t
+sink_write_out(struct logsink *s, size_t len)
 {
-	size_t done = 0;
+	bool datagram = s->dest == LOG_DEST_SYSLOG;
+	size_t done = 0, part;
 	ssize_t n = 0;
 	int cancel;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
-	if (s->fresh && s->torn) {
+	if (s->torn) {
 		n = sink_write_some(s, "\n", 1);
 		s->torn = n == -1;
 	}
-	while (n != -1 && done < s->len) {
-		n = sink_write_some(s, s->buf + done, s->len - done);
+	while (n != -1 && done < len) {
+		part = len - done - datagram;
+		if (part > PIECE_SIZE)
+			part = PIECE_SIZE;
+		n = sink_write_some(s, buffer + done, part);
 		if (n != -1)
-			done += (size_t)n;
+			done = datagram ? len : done + (size_t)n;
 	}
 	if (n == -1)
 		s->error = errno;
 	(void)pthread_setcancelstate(cancel, NULL);
-
 	if (done > 0)
-		s->torn =
-		    s->dest != LOG_DEST_SYSLOG && s->buf[done - 1] != '\n';
-	*done_out = done;
-	return n != -1;
+		s->torn = !datagram && buffer[done - 1] != '\n';
+	return done;
 }
 
-static bool
-sink_flush_stream(struct logsink *s)
+/*
+ * Writes whole lines, so many bytes at the beginning of the buffer, and takes
+ * them out; those not written are lost.
+ */
+static void
+sink_flush(struct logsink *s, size_t len)
 {
-	size_t done;
-	bool all = sink_write_out(s, &done);
+	bool datagram = s->dest == LOG_DEST_SYSLOG;
+	unsigned long lost = 0;
+	size_t done = 0;
 
-	if (s->reporting && done > 0) {
-		s->lost = 0;
-		s->reporting = false;
-	}
-	for (size_t i = done; i < s->len; i++)
-		s->lost += s->buf[i] == '\n';
-	/* The count of lost lines is not one of them. */
-	if (s->reporting)
-		s->lost--;
-	return all;
-}
-
-/* Tries twice: the first socket may be that of a daemon that is gone. */
-static bool
-sink_flush_syslog(struct logsink *s)
-{
-	size_t done;
-
-	for (int tries = 0; tries < 2; tries++) {
+	if (len == 0)
+		return;
+	/* The first socket may be that of a daemon that is gone. */
+	for (int tries = datagram ? 2 : 1; tries > 0 && done == 0; tries--) {
 		if (s->fd == -1)
 			sink_connect(s);
 		if (s->fd == -1) {
 			s->error = errno;
 			break;
 		}
-		if (sink_write_out(s, &done)) {
-			if (s->reporting)
-				s->lost = 0;
-			return true;
-		}
-		if (s->error == 0)
+		done = sink_write_out(s, len);
+		if (done > 0 || !datagram || s->error == 0)
 			break;
 		(void)close(s->fd);
 		s->fd = -1;
 	}
-	if (!s->reporting)
-		s->lost++;
-	return false;
-}
-
-/* Returns false if something was lost. */
-static bool
-sink_flush(struct logsink *s)
-{
-	bool all = true;
-
-	if (s->len > 0)
-		all = s->dest == LOG_DEST_SYSLOG ? sink_flush_syslog(s)
-						 : sink_flush_stream(s);
-	s->len = 0;
-	s->reporting = false;
-	return all;
-}
-
-/* Adds a piece of a line, which may be longer than the buffer. */
-static void
-sink_add(void *arg, const char *piece, size_t len)
-{
-	struct logsink *s = arg;
-
-	while (len > 0 && !s->skipping) {
-		size_t room = sizeof(s->buf) - s->len;
-		size_t part = len < room ? len : room;
-
-		memcpy(s->buf + s->len, piece, part);
-		s->len += part;
-		piece += part;
-		len -= part;
-		if (len == 0)
-			break;
-		/* A line that fills a datagram ends there. */
-		s->skipping = s->dest == LOG_DEST_SYSLOG;
-		if (s->skipping)
-			break;
-		if (!sink_flush(s)) {
-			s->skipping = true;
-			s->lost++;
-		}
-		s->fresh = false;
-	}
+	for (size_t i = done; i < len; i++)
+		lost += buffer[i] == '\n';
+	/* The count of lost lines is not one of them. */
+	if (reporting && done > 0)
+		s->lost = 0;
+	else if (reporting)
+		lost--;
+	s->lost += lost;
+	reporting = false;
+	used -= len;
+	memmove(buffer, buffer + len, used);
 }
 
 static void
-sink_add_line(struct logsink *s, const struct logline *line)
+buffer_add(void *arg, const char *piece, size_t len)
 {
-	/* A line that fits into the buffer is never cut in two writes. */
-	if (s->len > 0 && line->len > sizeof(s->buf) / 2 - s->len / 2)
-		(void)sink_flush(s);
-	if (s->len == 0)
-		s->fresh = true;
-	s->skipping = false;
-	log_format(line, &s->style, sink_add, s);
-	if (s->dest == LOG_DEST_SYSLOG)
-		(void)sink_flush(s);
-	else
-		sink_add(s, "\n", 1);
+	(void)arg;
+	assert(len < sizeof(buffer) - used);
+
+	memcpy(buffer + used, piece, len);
+	used += len;
 }
 
-/* Adds a line about the log itself. */
-static void __attribute__((format(printf, 2, 3)))
-sink_add_own(struct logsink *s, const char *fmt, ...)
+/* Adds a line, and writes what is a datagram or makes no piece with others. */
+static void
+sink_add(struct logsink *s, const struct logline *line)
 {
-	char text[512];
-	struct logline line = { .level = LOG_LEVEL_WARN, .text = text };
-	va_list ap;
+	size_t before = used;
 
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	line.len = strlen(text);
-	clock_gettime(CLOCK_REALTIME, &line.at);
-	sink_add_line(s, &line);
+	log_format(line, &s->style, buffer_add, NULL);
+	buffer_add(NULL, "\n", 1);
+	if (used > PIECE_SIZE)
+		sink_flush(s, before);
+	if (used > PIECE_SIZE || s->dest == LOG_DEST_SYSLOG)
+		sink_flush(s, used);
 }
 
-/* Adds a line; writes when the buffer is full, or for syslog at once. */
 static void
 sink_put(struct logsink *s, const struct logline *line)
 {
+	char text[256];
+	struct logline count = {
+		.at = line->at, .level = LOG_LEVEL_WARN, .text = text
+	};
+
 	/* The count stands in front of the line tried next. */
-	if (s->lost > 0 && s->len == 0) {
-		s->reporting = true;
-		sink_add_own(s, "%lu lines of log lost: %s", s->lost,
+	if (s->lost > 0 && used == 0) {
+		(void)snprintf(text, sizeof(text), "%lu lines of log lost: %s",
+		    s->lost,
 		    s->error == 0 ? "they are not read fast enough"
 				  : strerror(s->error));
+		count.len = strlen(text);
+		reporting = true;
+		sink_add(s, &count);
 	}
-	sink_add_line(s, line);
-}
-
-static void
-sink_reopen(struct logsink *s)
-{
-	char why[OWNFILE_WHY];
-	int fd;
-
-	if (s->dest != LOG_DEST_FILE)
-		return;
-	fd = sink_open_file(s->path, why);
-	if (fd == -1) {
-		sink_add_own(s, "%s: cannot be opened anew: %s", s->path,
-		    why[0] != '\0' ? why : strerror(errno));
-		return;
-	}
-	(void)sink_flush(s);
-	(void)close(s->fd);
-	s->fd = fd;
-	s->torn = false;
+	sink_add(s, line);
 }
 
 /* Writes a line to the sink in use, and where else it belongs. */
@@ -417,8 +346,9 @@ log_write(const struct logline *line)
 	    line->level != LOG_LEVEL_ERROR ||
 	    state.sink->dest == LOG_DEST_STDERR)
 		return;
+	sink_flush(state.sink, used);
 	sink_put(&standard_error, line);
-	(void)sink_flush(&standard_error);
+	sink_flush(&standard_error, used);
 }
 
 /* Replaces the sink in use; its count of lost lines goes to the next. */
@@ -427,10 +357,8 @@ take_next_sink(void)
 {
 	struct logsink *next, *former;
 
-	if (atomic_load(&state.next) == NULL)
-		return;
 	/* Flushed while next is still set: the flush does not wait then. */
-	(void)sink_flush(state.sink);
+	sink_flush(state.sink, used);
 	next = atomic_exchange(&state.next, NULL);
 	while ((former = next->former) != NULL) {
 		next->former = former->former;
@@ -471,33 +399,12 @@ ring_add_line(const struct logline *line)
 	    sizeof(head) + head.app_size + head.id_size + line->len);
 	if (to == NULL)
 		return false;
-	memcpy(to, &head, sizeof(head));
-	to += sizeof(head);
+	to = mempcpy(to, &head, sizeof(head));
 	if (line->app != NULL) {
-		memcpy(to, line->app, head.app_size);
-		memcpy(to + head.app_size, line->id, head.id_size);
+		to = mempcpy(to, line->app, head.app_size);
+		to = mempcpy(to, line->id, head.id_size);
 	}
-	memcpy(to + head.app_size + head.id_size, line->text, line->len);
-	return true;
-}
-
-/* The line stays until ring_drop(). False: there is none. */
-static bool
-ring_first_line(struct logline *out)
-{
-	const struct ring_line *head = ring_peek(&state.ring);
-	const char *p = (const char *)(head + 1);
-
-	if (head == NULL)
-		return false;
-	*out = (struct logline){
-		.at = head->at,
-		.level = (enum log_level)head->level,
-		.app = head->app_size != 0 ? p : NULL,
-		.id = head->app_size != 0 ? p + head->app_size : NULL,
-		.text = p + head->app_size + head->id_size,
-		.len = head->len,
-	};
+	memcpy(to, line->text, line->len);
 	return true;
 }
 
@@ -540,7 +447,7 @@ log_put(struct logline *line)
 		pthread_cond_signal(&state.work);
 	} else if (!state.abandoned) {
 		log_write(line);
-		(void)sink_flush(state.sink);
+		sink_flush(state.sink, used);
 	}
 	pthread_mutex_unlock(&state.lock);
 	errno = saved_errno;
@@ -548,62 +455,55 @@ log_put(struct logline *line)
 
 /* --- the thread --------------------------------------------------------- */
 
-/* Whether the sink is to be replaced or opened anew. */
-static bool
-has_requests(void)
+/* Writes the oldest line, which stays in the ring until it is written. */
+static void
+write_oldest(const struct ring_line *head)
 {
-	return atomic_load(&state.next) != NULL || atomic_load(&state.reopen);
-}
+	const char *p = (const char *)(head + 1);
+	const struct logline line = {
+		.at = head->at,
+		.level = (enum log_level)head->level,
+		.app = head->app_size != 0 ? p : NULL,
+		.id = head->app_size != 0 ? p + head->app_size : NULL,
+		.text = p + head->app_size + head->id_size,
+		.len = head->len,
+	};
 
-/*
- * Called and returns with the lock held, but gives it up meanwhile. Returns
- * false: there was nothing to do.
- */
-static bool
-log_work(void)
-{
-	struct logline line;
-	bool found;
-
-	if (has_requests()) {
-		pthread_mutex_unlock(&state.lock);
-		take_next_sink();
-		if (atomic_exchange(&state.reopen, false))
-			sink_reopen(state.sink);
-		pthread_mutex_lock(&state.lock);
-		return true;
-	}
-
-	found = ring_first_line(&line);
-	pthread_mutex_unlock(&state.lock);
-	if (found)
-		log_write(&line);
-	else
-		(void)sink_flush(state.sink);
-	pthread_mutex_lock(&state.lock);
-	if (found)
-		ring_drop(&state.ring);
-	else
-		report_dropped();
-	return found || ring_peek(&state.ring) != NULL || has_requests();
+	log_write(&line);
 }
 
 static void *
 log_thread(void *arg)
 {
+	const struct ring_line *oldest;
 	int ignored;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
 	pthread_mutex_lock(&state.lock);
 	for (;;) {
 		state.busy = true;
-		while (log_work())
-			continue;
-		state.busy = false;
-		pthread_cond_broadcast(&state.done);
-		if (state.stop)
-			break;
-		pthread_cond_wait(&state.work, &state.lock);
+		if (atomic_load(&state.next) != NULL) {
+			pthread_mutex_unlock(&state.lock);
+			take_next_sink();
+			pthread_mutex_lock(&state.lock);
+		} else if ((oldest = ring_peek(&state.ring)) != NULL) {
+			pthread_mutex_unlock(&state.lock);
+			write_oldest(oldest);
+			pthread_mutex_lock(&state.lock);
+			ring_drop(&state.ring);
+		} else if (used > 0) {
+			pthread_mutex_unlock(&state.lock);
+			sink_flush(state.sink, used);
+			pthread_mutex_lock(&state.lock);
+		} else if (state.dropped > 0) {
+			report_dropped();
+		} else {
+			state.busy = false;
+			pthread_cond_broadcast(&state.done);
+			if (state.stop)
+				break;
+			pthread_cond_wait(&state.work, &state.lock);
+		}
 	}
 	pthread_mutex_unlock(&state.lock);
 	return arg;
@@ -618,20 +518,18 @@ log_start(void)
 	tzset();
 	pthread_mutex_lock(&state.lock);
 	assert(!state.running);
-	if (state.abandoned)
+	state.stop = false;
+	atomic_store(&state.no_wait, false);
+	if (state.abandoned) {
 		error = EBUSY;
-	else if (ring_init(&state.ring, RING_SIZE) == -1)
+	} else if (ring_init(&state.ring, RING_SIZE) == -1) {
 		error = errno;
-	if (error == 0) {
-		state.stop = false;
-		atomic_store(&state.no_wait, false);
-		if (thread_start("apppoold-log", STACK_SIZE, log_thread, NULL,
-			&state.thread) == -1)
-			error = errno;
-		state.running = error == 0;
-		if (error != 0)
-			ring_fini(&state.ring);
+	} else if (thread_start("apppoold-log", STACK_SIZE, log_thread, NULL,
+		       &state.thread) == -1) {
+		error = errno;
+		ring_fini(&state.ring);
 	}
+	state.running = error == 0;
 	pthread_mutex_unlock(&state.lock);
 	if (error == 0)
 		return 0;
@@ -640,9 +538,10 @@ log_start(void)
 }
 
 void
-log_commit(struct logsink *s, enum log_level level)
+log_commit(struct logsink *s)
 {
 	pthread_mutex_lock(&state.lock);
+	atomic_store(&state.level, (int)s->level);
 	/* A sink that the thread has not taken yet is closed by it, too. */
 	s->former = atomic_load(&state.next);
 	while (!atomic_compare_exchange_weak(&state.next, &s->former, s))
@@ -651,7 +550,6 @@ log_commit(struct logsink *s, enum log_level level)
 		take_next_sink();
 	pthread_cond_signal(&state.work);
 	pthread_mutex_unlock(&state.lock);
-	atomic_store(&state.level, (int)level);
 }
 
 void
@@ -667,36 +565,22 @@ log_open(const struct log_spec *spec)
 
 	if (s == NULL)
 		return -1;
-	log_commit(s, spec->level);
+	log_commit(s);
 	return 0;
 }
 
-void
-log_reopen(void)
-{
-	int saved_errno = errno;
-
-	pthread_mutex_lock(&state.lock);
-	if (state.running)
-		atomic_store(&state.reopen, true);
-	else if (!state.abandoned)
-		sink_reopen(state.sink);
-	pthread_cond_signal(&state.work);
-	pthread_mutex_unlock(&state.lock);
-	errno = saved_errno;
-}
-
-/* The caller has the lock. */
+/* Waits for the thread, which does not run if that is so; has the lock. */
 static bool
 wait_until_done(tspan limit)
 {
 	const struct timespec deadline = clock_timespec(clock_now() + limit);
 
-	while (state.busy || ring_peek(&state.ring) != NULL || has_requests()) {
+	while (state.running &&
+	    (state.busy || ring_peek(&state.ring) != NULL ||
+		atomic_load(&state.next) != NULL))
 		if (pthread_cond_clockwait(&state.done, &state.lock,
 			CLOCK_MONOTONIC, &deadline) == ETIMEDOUT)
 			return false;
-	}
 	return true;
 }
 
@@ -707,7 +591,7 @@ log_flush(tspan limit)
 	bool all;
 
 	pthread_mutex_lock(&state.lock);
-	all = !state.running || wait_until_done(limit);
+	all = wait_until_done(limit);
 	pthread_mutex_unlock(&state.lock);
 	errno = saved_errno;
 	return all;
@@ -728,7 +612,7 @@ void
 log_stop(tspan limit)
 {
 	int saved_errno = errno;
-	bool joined;
+	bool stuck;
 
 	pthread_mutex_lock(&state.lock);
 	if (state.running && !state.stop) {
@@ -742,16 +626,13 @@ log_stop(tspan limit)
 		 * not: that is cancelled. A thread that hangs in the kernel for
 		 * good is left where it is.
 		 */
-		joined = join_thread();
-		if (!joined) {
-			(void)pthread_cancel(state.thread);
-			joined = join_thread();
-		}
+		stuck = !join_thread() &&
+		    (pthread_cancel(state.thread) != 0 || !join_thread());
 		pthread_mutex_lock(&state.lock);
+		state.abandoned = stuck;
 		state.running = false;
 		state.busy = false;
-		state.abandoned = !joined;
-		if (joined)
+		if (!stuck)
 			ring_fini(&state.ring);
 	}
 	pthread_mutex_unlock(&state.lock);

@@ -57,7 +57,7 @@ int log_open(const struct log_spec *spec);
  */
 struct logsink;
 struct logsink *log_prepare(const struct log_spec *spec);
-void log_commit(struct logsink *, enum log_level level);
+void log_commit(struct logsink *);
 void log_abandon(struct logsink *);
 
 /*
@@ -73,12 +73,6 @@ void log_echo(bool);
  */
 int log_start(void);
 
-/*
- * Lets the thread open the file anew, after a rotation; does not wait. A
- * failure is written to the old one.
- */
-void log_reopen(void);
-
 /* Waits until all is written, at most for limit. Returns whether all is. */
 bool log_flush(tspan limit);
 
@@ -89,6 +83,12 @@ bool log_flush(tspan limit);
  */
 void log_stop(tspan limit);
 
+/*
+ * A line, which may have any bytes. What a worker printed appears behind
+ * "APP/ID: ", in JSON with "app" and "id". All together at most LOG_LINE_MAX
+ * bytes and 512 more.
+ */
+#define LOG_LINE_MAX 65536
 struct logline {
 	struct timespec at; /* of the wall clock */
 	enum log_level level;
@@ -124,15 +124,6 @@ void log_at(enum log_level level, int error, const char *fmt, ...)
 /* Logs an error, waits at most 1 s until all is written, and exits with 71. */
 void fatal(const char *fmt, ...)
     __attribute__((format(printf, 1, 2), noreturn));
-
-/*
- * Logs a line of len bytes that a worker printed, without its newline; cut
- * after LOG_LINE_MAX bytes. It appears behind "APP/ID: ", in JSON with "app"
- * and "id". NUL is an ordinary byte.
- */
-#define LOG_LINE_MAX 65536
-void log_output(enum log_level level, const char *app, const char *id,
-    const char *line, size_t len);
 
 /* The state of one message that can repeat. All zero: not logged yet. */
 struct log_rate {

@@ -13,9 +13,6 @@
 /* A line of our own is cut here. */
 #define TEXT_SIZE 4096
 
-/* Names of apps and processes are cut here, in front of what they print. */
-#define NAME_SIZE 256
-
 #define SAY_AGAIN TSPAN_SECONDS(60)
 
 /* --- how a line looks --------------------------------------------------- */
@@ -195,27 +192,4 @@ log_limited(struct log_rate *rate, tstamp now, enum log_level level,
 	va_start(ap, fmt);
 	log_text(level, 0, suffix, fmt, ap);
 	va_end(ap);
-}
-
-/* --- lines of workers --------------------------------------------------- */
-
-void
-log_output(enum log_level level, const char *app, const char *id,
-    const char *text, size_t len)
-{
-	char app_name[NAME_SIZE];
-	char id_name[NAME_SIZE];
-	struct logline line = {
-		.level = level,
-		.app = app_name,
-		.id = id_name,
-		.text = text,
-		.len = len < LOG_LINE_MAX ? len : LOG_LINE_MAX,
-	};
-
-	if (!log_wants(level))
-		return;
-	(void)snprintf(app_name, sizeof(app_name), "%s", app);
-	(void)snprintf(id_name, sizeof(id_name), "%s", id);
-	log_put(&line);
 }

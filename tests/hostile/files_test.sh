@@ -73,7 +73,7 @@ testALogThatIsOpenedAnewFollowsNoLinkOfAnotherUser() {
 	ln -s ../precious "$DIR/run/log"
 	chown -h $STRANGER "$DIR/run/log"
 	kill -HUP "$POOL"
-	await grep -q "cannot be opened anew: .*/run/log is a symbolic link of" \
+	await grep -q "cannot open the log .*/run/log is a symbolic link of" \
 	    "$DIR/run/log.1"
 	assertEquals precious "$(cat "$DIR/precious")"
 }
