@@ -10,7 +10,6 @@
 #include "core/app.h"
 #include "daemon/counter.h"
 #include "daemon/group.h"
-#include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/sockets.h"

@@ -12,7 +12,7 @@
 
 #include "control/control.h"
 #include "control/room.h"
-#include "daemon/listeners.h"
+#include "daemon/group.h"
 #include "daemon/state.h"
 #include "sys/fdpass.h"
 #include "sys/sockets.h"

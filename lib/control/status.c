@@ -13,7 +13,7 @@
 #include "core/app.h"
 #include "core/pool.h"
 #include "daemon/counter.h"
-#include "daemon/listeners.h"
+#include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/listeners.h"
+#include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/address.h"
 #include "sys/procinfo.h"
@@ -129,8 +129,6 @@ open_found(void *arg, const struct socket_seen *seen)
 	*s = (struct open_socket){ .inode = seen->inode };
 	if (listens)
 		memcpy(&s->at, &seen->addr, sizeof(s->at));
-	else
-		l->connected = true;
 	return true;
 }
 
@@ -198,9 +196,10 @@ backlog_look_work(struct lane_job *job)
 		}
 	}
 	for (size_t i = 0; i < l->nsockets; i++)
-		if (!l->sockets[i].owned &&
-		    l->sockets[i].at.sin6_family == AF_UNSPEC)
-			l->unknown = true;
+		if (l->sockets[i].at.sin6_family == AF_UNSPEC) {
+			l->connected = true;
+			l->unknown = l->unknown || !l->sockets[i].owned;
+		}
 }
 
 /* --- likewise, in the loop ------------------------------------------------ */

@@ -16,7 +16,6 @@
 #include "core/action.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"

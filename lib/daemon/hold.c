@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "daemon/group.h"
-#include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 

@@ -7,7 +7,6 @@
 
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/listeners.h"
 #include "sys/address.h"
 #include "sys/loop.h"
 #include "sys/manager.h"

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/counter.h"
-#include "daemon/listeners.h"
+#include "daemon/group.h"
 #include "sys/address.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"

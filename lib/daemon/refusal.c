@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/refusal.h"
+#include "daemon/state.h"
 
 /* The FastCGI specification's names and numbers. */
 #define FCGI_VERSION_1 1

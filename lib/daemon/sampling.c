@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "daemon/listeners.h"
+#include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"
 

@@ -18,7 +18,6 @@
 #include "core/action.h"
 #include "daemon/counter.h"
 #include "daemon/group.h"
-#include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/child.h"

@@ -15,7 +15,6 @@
 #include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/background.h"

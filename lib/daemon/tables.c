@@ -6,7 +6,6 @@
 
 #include "daemon/counter.h"
 #include "daemon/keeper.h"
-#include "daemon/refusal.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/descriptors.h"

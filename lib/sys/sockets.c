@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <linux/sock_diag.h>
 #include <linux/unix_diag.h>
 #include <netinet/tcp.h>
@@ -107,21 +108,12 @@ monitor_ask(const void *body, size_t len, bool dump, atomic_bool *absent,
 static const void *
 monitor_attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
 {
-	const char *at = NLMSG_DATA(h);
-	size_t left = NLMSG_PAYLOAD(h, 0);
-	size_t step = NLMSG_ALIGN(part);
-	struct nlattr a;
+	struct rtattr *a = (void *)((char *)NLMSG_DATA(h) + NLMSG_ALIGN(part));
+	int left = (int)NLMSG_PAYLOAD(h, NLMSG_ALIGN(part));
 
-	while (left > step && left - step >= sizeof(a)) {
-		at += step;
-		left -= step;
-		memcpy(&a, at, sizeof(a));
-		if (a.nla_len < sizeof(a) || a.nla_len > left)
-			break;
-		if (a.nla_type == type && a.nla_len >= NLA_HDRLEN + size)
-			return at + NLA_HDRLEN;
-		step = NLA_ALIGN(a.nla_len);
-	}
+	for (; RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == type && RTA_PAYLOAD(a) >= size)
+			return RTA_DATA(a);
 	return NULL;
 }
 

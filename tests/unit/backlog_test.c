@@ -3,7 +3,6 @@
 #include <netinet/in.h>
 
 #include "daemon/group.h"
-#include "daemon/listeners.h"
 
 #include "fixture.h"
 

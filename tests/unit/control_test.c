@@ -15,7 +15,7 @@
 #include "control/control.h"
 #include "control/room.h"
 #include "core/pool.h"
-#include "daemon/listeners.h"
+#include "daemon/group.h"
 #include "daemon/state.h"
 #include "still.h"
 #include "sys/fdpass.h"

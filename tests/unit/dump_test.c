@@ -11,7 +11,6 @@
 #include "control/room.h"
 #include "core/pool.h"
 #include "daemon/group.h"
-#include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/log.h"
 

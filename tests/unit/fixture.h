@@ -18,7 +18,6 @@
 
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"

@@ -11,7 +11,7 @@
 #include <poll.h>
 #include <time.h>
 
-#include "daemon/refusal.h"
+#include "daemon/state.h"
 
 #include "check.h"
 #include "still.h"

@@ -10,7 +10,6 @@
 #include "core/pool.h"
 #include "ctl/ctl.h"
 #include "daemon/group.h"
-#include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/text.h"
 
