@@ -401,19 +401,6 @@ a_living_worker_is_measured(void)
 }
 
 static void
-apps_alone_have_no_workers(void)
-{
-	(void)add(&web);
-	(void)add(&web);
-	settle(true);
-	NEED(written(NULL, STATUS_JSON_APPS) != NULL);
-	CHECK(has("\"processes\":2,"));
-	CHECK(has("\"template\":null},\n{\"name\":\"web\""));
-	CHECK(has("\"template\":null}]}\n"));
-	CHECK(strstr(text.data, "workers") == NULL);
-}
-
-static void
 a_snapshot_does_not_change_while_it_is_written(void)
 {
 	struct status *st;
@@ -524,7 +511,6 @@ main(int argc, char **argv)
 	RUN(a_worker_shows_its_own_status_text);
 	RUN(a_failed_app_shows_when_it_is_tried_again);
 	RUN(a_living_worker_is_measured);
-	RUN(apps_alone_have_no_workers);
 	RUN(a_snapshot_does_not_change_while_it_is_written);
 	RUN(only_the_last_line_of_json_is_complete);
 	RUN(the_figures_are_words_too);
