@@ -356,13 +356,24 @@ worker_exits(struct engine *e, struct engine_worker *w)
 	    engine_later(e, e->options->exit_time, (uint32_t)(w - e->workers));
 }
 
+/* The start of a worker is over, or the worker is gone. */
 static void
-play_exit(struct engine *e, struct engine_worker *w)
+play_worker(struct engine *e, uint32_t worker)
 {
-	uint32_t worker = (uint32_t)(w - e->workers);
+	struct engine_worker *w = &e->workers[worker];
 	struct tally *t = &e->tallies[w->app];
 
 	worker_change(e, w);
+	if (w->state == ENGINE_STARTING && !w->killed) {
+		w->state = ENGINE_READY;
+		w->order = 0;
+		if (w->leaving)
+			worker_exits(e, w);
+		worker_changed(e, w);
+		if (!w->leaving)
+			e->manager->ops->ready(e->manager, worker, e->now);
+		return;
+	}
 	w->state = ENGINE_FREE;
 	tally_requests(t, 0, w->unread.count);
 	e->left = w->unread;
@@ -376,8 +387,9 @@ play_exit(struct engine *e, struct engine_worker *w)
 	e->exited = ILIST_NONE;
 }
 
+/* The request has been served. */
 static void
-play_end(struct engine *e, uint32_t n)
+play_request(struct engine *e, uint32_t n)
 {
 	struct engine_request *r = &e->requests[n];
 	uint32_t worker = r->worker;
@@ -527,33 +539,6 @@ engine_init(struct engine *e)
 		r->apps[i].name = load->apps[i].name;
 }
 
-/* The first event: of a request, or of a worker; a stale one is passed over. */
-static void
-engine_play(struct engine *e)
-{
-	const struct event event = events_pop(&e->events);
-	const uint32_t workers = e->manager->workers, n = event.number;
-	struct engine_worker *w = &e->workers[n];
-
-	if (n >= workers) {
-		if (e->requests[n - workers].order == event.order)
-			play_end(e, n - workers);
-	} else if (w->order == event.order) {
-		if (w->state != ENGINE_STARTING || w->killed) {
-			play_exit(e, w);
-			return;
-		}
-		worker_change(e, w);
-		w->state = ENGINE_READY;
-		w->order = 0;
-		if (w->leaving)
-			worker_exits(e, w);
-		worker_changed(e, w);
-		if (!w->leaving)
-			e->manager->ops->ready(e->manager, n, e->now);
-	}
-}
-
 /* Plays what comes next. 1; 0: that was all; -1: a mistake in the trace. */
 static int
 engine_turn(struct engine *e)
@@ -561,7 +546,9 @@ engine_turn(struct engine *e)
 	const struct manager_ops *ops = e->manager->ops;
 	tstamp event = events_first(&e->events), due = ops->due(e->manager);
 	tstamp next = TSTAMP_NEVER, at;
+	const uint32_t workers = e->manager->workers;
 	struct arrival arrival;
+	struct event first;
 
 	if (!e->over) {
 		switch (load_look(e->load, &next)) {
@@ -595,7 +582,14 @@ engine_turn(struct engine *e)
 	if (at > e->now)
 		e->now = at;
 	if (event == at) {
-		engine_play(e);
+		/* A worker or request that has ended has another order. */
+		first = events_pop(&e->events);
+		if (first.number < workers &&
+		    e->workers[first.number].order == first.order)
+			play_worker(e, first.number);
+		else if (first.number >= workers &&
+		    e->requests[first.number - workers].order == first.order)
+			play_request(e, first.number - workers);
 	} else if (next == at) {
 		arrival = load_take(e->load);
 		request_arrives(e, arrival.app, arrival.service);

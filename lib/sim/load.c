@@ -540,25 +540,6 @@ trace_next(struct trace *t, struct arrival *out)
 
 /* --- the load ----------------------------------------------------------- */
 
-/* The first connections are spread over one time of thinking and service. */
-static void
-clients_init(struct load_source *l)
-{
-	for (uint32_t app = 0; app < l->spec->apps_len; app++) {
-		const struct load_app *a = &l->spec->apps[app];
-		tspan round = load_service_mean(&a->think) +
-		    load_service_mean(&a->service);
-
-		for (uint32_t i = 0; i < a->clients; i++) {
-			double share =
-			    (double)(prng_next(&l->thoughts) >> 11) * 0x1p-53;
-
-			(void)events_put(
-			    &l->clients, (tstamp)(share * (double)round), app);
-		}
-	}
-}
-
 struct load_source *
 load_open(const struct load_spec *spec)
 {
@@ -584,9 +565,23 @@ load_open(const struct load_spec *spec)
 	if (spec->closed) {
 		l->services.state = prng_next(&seeds);
 		l->thoughts.state = prng_next(&seeds);
-		clients_init(l);
-		return l;
 	}
+	/* The first come spread over one time of thinking and service. */
+	for (uint32_t app = 0; spec->closed && app < spec->apps_len; app++) {
+		const struct load_app *a = &spec->apps[app];
+		tspan round = load_service_mean(&a->think) +
+		    load_service_mean(&a->service);
+
+		for (uint32_t i = 0; i < a->clients; i++) {
+			double share =
+			    (double)(prng_next(&l->thoughts) >> 11) * 0x1p-53;
+
+			(void)events_put(
+			    &l->clients, (tstamp)(share * (double)round), app);
+		}
+	}
+	if (spec->closed)
+		return l;
 	assert(spec->length > 0);
 	assert(p->kind != PROFILE_BURST ||
 	    (p->burst < p->period && p->factor >= 1));

@@ -288,51 +288,6 @@ options_find(const struct options *o, int option, const char *name)
 	return named != NULL ? named : plain;
 }
 
-/*
- * Each name must be that of an app whose connections the pool hands out:
- * workers that listen themselves take as many at a time as they like.
- */
-static void
-options_check_names(const struct options *o, const struct conf *conf)
-{
-	for (size_t i = 0; i < o->typed_len; i++) {
-		const char *text = o->typed[i].text;
-		const char *value = o->typed[i].value;
-		const struct conf_app *app;
-		char name[256];
-
-		if (value == text)
-			continue;
-		(void)snprintf(
-		    name, sizeof(name), "%.*s", (int)(value - text) - 1, text);
-		app = conf_find_app(conf, name);
-		if (app == NULL)
-			return options_misuse(
-			    o->typed[i].option, text, "there is no such app");
-		if (!app->pool.sessions)
-			return options_misuse(o->typed[i].option, text,
-			    "no connections are handed to it (handoff)");
-	}
-}
-
-/*
- * Without a rate, the highest one keeps a good part of max_processes busy:
- * there is something to be seen, and no connection is refused.
- */
-static double
-options_default_rate(const struct options *o, const struct conf *conf,
-    const struct conf_app *app, const struct service *service)
-{
-	double share = DEFAULT_BUSY / load_peak(&o->profile), places = 0;
-
-	for (size_t i = 0; i < conf->apps_len; i++)
-		places += conf->apps[i].pool.max_processes;
-	if (places > conf->max_processes)
-		share *= conf->max_processes / places;
-	return share * app->pool.max_processes * app->pool.concurrency * 1e9 /
-	    (double)load_service_mean(service);
-}
-
 /* The load of one app: what the options say of it, else our defaults. */
 static void
 options_load_app(const struct options *o, const struct conf *conf,
@@ -342,6 +297,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 	const char *think = options_find(o, OPTION_THINK, app->name);
 	const char *rate = options_find(o, OPTION_RATE, app->name);
 	const char *service = options_find(o, OPTION_SERVICE, app->name);
+	double share = DEFAULT_BUSY / load_peak(&o->profile), places = 0;
 	const char *valid;
 	unsigned long long n;
 	tspan span;
@@ -361,7 +317,17 @@ options_load_app(const struct options *o, const struct conf *conf,
 		if (valid != NULL)
 			options_misuse(OPTION_RATE, rate, valid);
 	} else if (!options_have(o, OPTION_CLIENTS)) {
-		out->rate = options_default_rate(o, conf, app, &out->service);
+		/*
+		 * The highest rate keeps a good part of max_processes busy:
+		 * there is something to be seen, and none is refused.
+		 */
+		for (size_t i = 0; i < conf->apps_len; i++)
+			places += conf->apps[i].pool.max_processes;
+		if (places > conf->max_processes)
+			share *= conf->max_processes / places;
+		out->rate = share * app->pool.max_processes *
+		    app->pool.concurrency * 1e9 /
+		    (double)load_service_mean(&out->service);
 	}
 	if (!app->pool.sessions)
 		out->rate = 0;
@@ -386,7 +352,27 @@ static void
 options_load(const struct options *o, const struct conf *conf,
     struct load_app *apps, struct load_spec *out)
 {
-	options_check_names(o, conf);
+	/*
+	 * Each name must be that of an app whose connections the pool hands
+	 * out: workers that listen themselves take as many as they like.
+	 */
+	for (size_t i = 0; i < o->typed_len; i++) {
+		const struct typed *typed = &o->typed[i];
+		const struct conf_app *app;
+		char name[256];
+
+		if (typed->value == typed->text)
+			continue;
+		(void)snprintf(name, sizeof(name), "%.*s",
+		    (int)(typed->value - typed->text) - 1, typed->text);
+		app = conf_find_app(conf, name);
+		if (app == NULL)
+			options_misuse(
+			    typed->option, typed->text, "there is no such app");
+		if (!app->pool.sessions)
+			options_misuse(typed->option, typed->text,
+			    "no connections are handed to it (handoff)");
+	}
 	*out = (struct load_spec){
 		.apps = apps,
 		.apps_len = conf->apps_len,
@@ -563,54 +549,46 @@ search_smallest(const struct search *s, uint32_t low, uint32_t high)
 }
 
 /*
- * The smallest max_processes that would do, where those there are do not, by
- * playing the load again; and if none does, with so many min_processes, too.
+ * A verdict on each app. Where the processes do not suffice, the smallest
+ * max_processes that would, by playing the load again; and if none does, with
+ * so many min_processes, too. Also sets how many there may be at most.
  */
 static void
-search_remedy(const struct simulation *of, struct conf *conf, size_t app,
-    struct verdict *v)
-{
-	struct search s = {
-		.simulation = of,
-		.conf = conf,
-		.app = app,
-		.allowed = v->allowed,
-	};
-	uint32_t high = search_bounded(ceil(v->needed) + 1), n;
-
-	if (high <= v->allowed)
-		high = search_bounded(v->allowed + 1.0);
-	v->tried = true;
-	n = search_smallest(&s, v->allowed, high);
-	if (n == 0) {
-		s.ready = true;
-		n = search_smallest(&s, 0, high);
-		v->min_processes = n;
-	}
-	if (n == 0)
-		return;
-	if (n > conf->apps[app].pool.max_processes)
-		v->max_processes = n;
-	v->ceiling = search_ceiling(&s, n);
-	if (v->ceiling == conf->max_processes)
-		v->ceiling = 0;
-}
-
-/* Also sets how many processes there may be at most. */
-static void
-simulate_judge(struct conf *conf, const struct simulation *s, struct result *r,
+simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
     struct verdict *out)
 {
 	/* Standard input cannot be played again. */
-	bool once = s->load.trace != NULL && strcmp(s->load.trace, "-") == 0;
+	bool once = of->load.trace != NULL && strcmp(of->load.trace, "-") == 0;
 	uint32_t sum = 0;
 
-	for (size_t i = 0; i < conf->apps_len; i++) {
-		verdict_judge(conf, &s->load, r, i, &out[i]);
-		r->apps[i].max_processes = out[i].allowed;
-		sum += out[i].allowed;
-		if (out[i].kind > VERDICT_FITS && !once)
-			search_remedy(s, conf, i, &out[i]);
+	for (size_t app = 0; app < conf->apps_len; app++) {
+		struct verdict *v = &out[app];
+		struct search s;
+		uint32_t high, n;
+
+		verdict_judge(conf, &of->load, r, app, v);
+		r->apps[app].max_processes = v->allowed;
+		sum += v->allowed;
+		if (v->kind <= VERDICT_FITS || once)
+			continue;
+		s = (struct search){ of, conf, app, v->allowed, false };
+		high = search_bounded(ceil(v->needed) + 1);
+		if (high <= v->allowed)
+			high = search_bounded(v->allowed + 1.0);
+		v->tried = true;
+		n = search_smallest(&s, v->allowed, high);
+		if (n == 0) {
+			s.ready = true;
+			n = search_smallest(&s, 0, high);
+			v->min_processes = n;
+		}
+		if (n == 0)
+			continue;
+		if (n > conf->apps[app].pool.max_processes)
+			v->max_processes = n;
+		v->ceiling = search_ceiling(&s, n);
+		if (v->ceiling == conf->max_processes)
+			v->ceiling = 0;
 	}
 	r->total.max_processes =
 	    sum < conf->max_processes ? sum : conf->max_processes;
@@ -649,28 +627,11 @@ simulate_draw(
 	}
 }
 
-static struct conf *
-simulate_conf(const char *file)
-{
-	struct conf_report report;
-	struct conf *conf;
-
-	conf = conf_load(file, CONF_INSIDE, NULL, &report);
-	for (size_t i = 0; i < report.mistakes_len; i++)
-		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
-	conf_report_fini(&report);
-	if (conf != NULL && conf->apps_len == 0)
-		(void)fprintf(
-		    stderr, "%s: there is no app in it to simulate\n", file);
-	if (conf == NULL || conf->apps_len == 0)
-		exit(EX_CONFIG);
-	return conf;
-}
-
 int
 simulate_main(int argc, char **argv)
 {
 	struct simulation s = { 0 };
+	struct conf_report report;
 	struct verdict *verdicts;
 	struct load_app *apps;
 	struct options o;
@@ -678,7 +639,15 @@ simulate_main(int argc, char **argv)
 	struct result r;
 
 	options_parse(&o, argc, argv);
-	conf = simulate_conf(o.file);
+	conf = conf_load(o.file, CONF_INSIDE, NULL, &report);
+	for (size_t i = 0; i < report.mistakes_len; i++)
+		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
+	conf_report_fini(&report);
+	if (conf != NULL && conf->apps_len == 0)
+		(void)fprintf(
+		    stderr, "%s: there is no app in it to simulate\n", o.file);
+	if (conf == NULL || conf->apps_len == 0)
+		exit(EX_CONFIG);
 	s.config = conf->file;
 	s.start_time = o.start_time;
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
