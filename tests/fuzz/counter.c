@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "../support/counter_check.h"
+#include "../unit/still.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,35 +38,17 @@ static struct loop loop;
 static struct lane closer;
 static struct lockers all;
 static struct counter_figures figures;
-static tstamp now = TSPAN_SECONDS(1);
 static int clients[CLIENTS];
 
 /* --- the service -------------------------------------------------------- */
 
-static tstamp
-virtual_now(void *arg)
-{
-	(void)arg;
-	return now;
-}
-
-static int
-virtual_wait(
-    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
-{
-	(void)arg;
-	(void)timeout;
-	return epoll_wait(epfd, events, n, 0);
-}
-
 static void
 start(void)
 {
-	static const struct loop_clock clock = { .now = virtual_now,
-		.wait = virtual_wait };
 	const struct counter_limits limits = { .clients = CLIENTS, .keys = 8 };
 
-	if (loop_init(&loop, &clock) == -1)
+	now = TSPAN_SECONDS(1);
+	if (loop_init(&loop, &still_clock) == -1)
 		abort();
 	if (!lockers_init(&all, &loop, &closer, &limits, &figures))
 		abort();

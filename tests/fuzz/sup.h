@@ -26,6 +26,7 @@
 #include "sys/wire.h"
 
 #include "../support/pool_check.h"
+#include "../unit/still.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -42,7 +43,6 @@ struct input {
 };
 
 static struct supervisor sup;
-static tstamp now;
 static struct conf conf = { .max_processes = WORKERS };
 static struct conf_app web = {
 	.name = (char *)"web",
@@ -97,35 +97,17 @@ next_bytes(struct input *in, size_t *len_out)
 	return bytes;
 }
 
-static inline tstamp
-virtual_now(void *arg)
-{
-	(void)arg;
-	return now;
-}
-
-static inline int
-virtual_wait(
-    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
-{
-	(void)arg;
-	(void)timeout;
-	return epoll_wait(epfd, events, n, 0);
-}
-
 /* Things made once. */
 static inline void
 sup_start(void)
 {
-	static const struct loop_clock clock = { .now = virtual_now,
-		.wait = virtual_wait };
 	const struct log_spec spec = { .dest = LOG_DEST_FILE,
 		.path = "/dev/null",
 		.level = LOG_LEVEL_ERROR };
 
 	client = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (client == -1 || log_open(&spec) == -1 ||
-	    loop_init(&sup.loop, &clock) == -1)
+	    loop_init(&sup.loop, &still_clock) == -1)
 		abort();
 	sup.groups = calloc(limits.apps, sizeof(struct group *));
 	sup.workers = calloc(limits.processes, sizeof(struct worker *));
