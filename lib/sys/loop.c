@@ -222,9 +222,8 @@ loop_signals(struct loop *l, const sigset_t *set,
     void (*signalled)(void *, const struct signalfd_siginfo *, tstamp),
     void *arg)
 {
-	int error;
+	int error = pthread_sigmask(SIG_BLOCK, set, &l->mask_before);
 
-	error = pthread_sigmask(SIG_BLOCK, set, &l->mask_before);
 	if (error != 0) {
 		errno = error;
 		return -1;
@@ -233,20 +232,7 @@ loop_signals(struct loop *l, const sigset_t *set,
 	l->signalled_arg = arg;
 	l->signals.ready = signals_ready;
 	l->signals.fd = signalfd(-1, set, SFD_NONBLOCK | SFD_CLOEXEC);
-	if (l->signals.fd == -1)
-		goto fail;
-	if (loop_set(l, &l->signals, EPOLLIN) == -1)
-		goto fail;
-	return 0;
-
-fail:
-	error = errno;
-	if (l->signals.fd != -1)
-		close(l->signals.fd);
-	l->signals.fd = -1;
-	pthread_sigmask(SIG_SETMASK, &l->mask_before, NULL);
-	errno = error;
-	return -1;
+	return l->signals.fd == -1 ? -1 : loop_set(l, &l->signals, EPOLLIN);
 }
 
 /* Waits for events in the batch until the deadline, and reads the clock. */

@@ -213,7 +213,8 @@ int loop_set(struct loop *, struct loop_io *, uint32_t events);
 /*
  * Blocks the signals of the set in this thread (start no thread before) and
  * has the function called for each that arrives. Signals merge: one SIGCHLD
- * may stand for many deaths. To be called once. 0, or -1 and errno.
+ * may stand for many deaths. To be called once. 0, or -1 and errno, and then
+ * the loop is of no use.
  */
 int loop_signals(struct loop *, const sigset_t *,
     void (*signalled)(void *arg, const struct signalfd_siginfo *, tstamp now),
