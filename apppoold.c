@@ -283,8 +283,6 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		if (conf->nobody_by_default)
 			log_warnx("apps that name no user run as nobody");
 		status = supervisor_run(s);
-		log_info("stopped");
-		supervisor_fini(s);
 	}
 	background_report(status);
 	pidfile_fini(&pid_file);

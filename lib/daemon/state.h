@@ -277,9 +277,8 @@ int supervisor_init(struct supervisor *s, struct conf *config);
  */
 int supervisor_open(struct supervisor *s);
 
-/* Runs until everything has stopped. Gives the exit status. */
+/* Runs until everything has stopped, and frees all. Gives the exit status. */
 int supervisor_run(struct supervisor *s);
-void supervisor_fini(struct supervisor *s);
 
 /*
  * The apps serve what waits, within stop_timeout; at_once: the processes end

@@ -290,22 +290,6 @@ supervisor_turn(struct supervisor *s)
 	    g == NULL ? "" : g->name);
 }
 
-int
-supervisor_run(struct supervisor *s)
-{
-	settle_actions(s);
-	if (notify_watchdog() > 0)
-		timer_set(&s->loop.timers, &s->told.alive, loop_now(&s->loop));
-	/* Without apps the loop may not turn for a long time. */
-	supervisor_report(s, loop_now(&s->loop));
-	while (!supervisor_is_over(s))
-		supervisor_turn(s);
-	reload_stop(s);
-	poolcounter_stop(s, COUNTER_END);
-	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
-	return s->exit_status;
-}
-
 /* --- beginning and end -------------------------------------------------- */
 
 /* Returns false if a job is stuck, which may still use what it was given. */
@@ -418,9 +402,20 @@ supervisor_open(struct supervisor *s)
 	return EX_OK;
 }
 
-void
-supervisor_fini(struct supervisor *s)
+int
+supervisor_run(struct supervisor *s)
 {
+	settle_actions(s);
+	if (notify_watchdog() > 0)
+		timer_set(&s->loop.timers, &s->told.alive, loop_now(&s->loop));
+	/* Without apps the loop may not turn for a long time. */
+	supervisor_report(s, loop_now(&s->loop));
+	while (!supervisor_is_over(s))
+		supervisor_turn(s);
+	reload_stop(s);
+	poolcounter_stop(s, COUNTER_END);
+	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
+	log_info("stopped");
 	s->control->close(s->control_arg);
 	refusals_fini(&s->refusals);
 	if (supervisor_stop_lanes(s)) {
@@ -436,4 +431,5 @@ supervisor_fini(struct supervisor *s)
 	watch_fini(&s->watch);
 	loop_fini(&s->loop);
 	ring_fini(&s->events);
+	return s->exit_status;
 }
