@@ -184,7 +184,7 @@ run_listeners(struct client *cl, char *const *args)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct app_listener *l;
-	struct counter_address address;
+	const struct counter_address *address;
 	struct emit j;
 
 	(void)args;
@@ -195,8 +195,8 @@ run_listeners(struct client *cl, char *const *args)
 		if (s->groups[n] != NULL)
 			TAILQ_FOREACH(l, &s->groups[n]->listeners, next)
 				put_address(cl, &j, l->where.text);
-	for (size_t i = 0; poolcounter_address(s, i, &address); i++)
-		put_address(cl, &j, address.where);
+	for (size_t i = 0; (address = poolcounter_address(s, i)) != NULL; i++)
+		put_address(cl, &j, address->where);
 	if (cl->json) {
 		emit_array_end(&j);
 		text_puts(&cl->out, "\n");

@@ -47,7 +47,7 @@ static void
 take_daemon(struct status *st)
 {
 	const struct supervisor *s = st->sup;
-	struct counter_address address;
+	const struct counter_address *at;
 
 	st->version = APPPOOL_VERSION;
 	st->pid = getpid();
@@ -70,8 +70,8 @@ take_daemon(struct status *st)
 		return;
 	st->has |= HAS_COUNTER;
 	st->counter_listen.first = st->strings.len;
-	while (poolcounter_address(s, st->counter_listen.len, &address)) {
-		(void)keep_string(st, address.listens);
+	for (size_t i = 0; (at = poolcounter_address(s, i)) != NULL; i++) {
+		(void)keep_string(st, at->listens);
 		st->counter_listen.len++;
 	}
 }

@@ -23,8 +23,8 @@ struct reap_death;
 /* An address of it; the texts stay until the next reload. */
 struct counter_address {
 	const char *where; /* in pool.conf's words */
-	const char *listens; /* where it really listens, for people */
-	const char *reach; /* the same for a process of this machine */
+	char listens[160]; /* where it really listens, for people */
+	char reach[160]; /* the same for a process of this machine */
 };
 
 int poolcounter_init(struct supervisor *s);
@@ -56,12 +56,9 @@ void poolcounter_stop(struct supervisor *s, tspan limit);
 /* Frees everything; to be called when the lanes have ended. */
 void poolcounter_fini(struct supervisor *s);
 
-/*
- * Address number i: processes of this machine are told the first. False: there
- * are no more.
- */
-bool poolcounter_address(
-    const struct supervisor *s, size_t i, struct counter_address *out);
+/* Number i: processes of this machine are told the first. NULL: no more. */
+const struct counter_address *poolcounter_address(
+    const struct supervisor *s, size_t i);
 
 /* False: the configuration has no counter. */
 bool poolcounter_figures(

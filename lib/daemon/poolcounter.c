@@ -44,8 +44,7 @@ struct counter_listener {
 	const struct conf_listen *where; /* in force, or prepared */
 	unsigned number; /* as the counter is told */
 	bool told; /* the counter has it */
-	char address[160]; /* where it really listens, for people */
-	char reach[160]; /* the same for a process of this machine */
+	struct counter_address address;
 };
 
 TAILQ_HEAD(counter_listeners, counter_listener);
@@ -111,7 +110,8 @@ counter_listener_begin(struct counter_listener *l)
 	in_port_t port = at.in6.sin6_port;
 
 	counter_tune(l->listener.fd);
-	(void)address_format(&at.any, len, l->address, sizeof(l->address));
+	(void)address_format(
+	    &at.any, len, l->address.listens, sizeof(l->address.listens));
 	if (at.any.sa_family == AF_INET6 &&
 	    IN6_IS_ADDR_UNSPECIFIED(&at.in6.sin6_addr)) {
 		if (l->where->kind == CONF_LISTEN_TCP && !l->where->v6only) {
@@ -124,7 +124,8 @@ counter_listener_begin(struct counter_listener *l)
 	}
 	if (at.any.sa_family == AF_INET && at.in.sin_addr.s_addr == INADDR_ANY)
 		at.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	(void)address_format(&at.any, len, l->reach, sizeof(l->reach));
+	(void)address_format(
+	    &at.any, len, l->address.reach, sizeof(l->address.reach));
 }
 
 static void
@@ -158,6 +159,7 @@ counter_listener_open(struct poolcounter *all, const struct conf_listen *where,
 			return;
 		}
 		l->where = where;
+		l->address.where = where->text;
 		l->listener.fd = -1;
 		l->number = ++all->number;
 		TAILQ_INSERT_TAIL(&all->fresh, l, next);
@@ -204,7 +206,7 @@ poolcounter_tell(struct timer *t, tstamp now)
 			continue;
 		(void)snprintf(what, sizeof(what), "%s %u %s",
 		    l->listener.inherited ? "INHERIT" : "LISTEN", l->number,
-		    l->address);
+		    l->address.listens);
 		if (!poolcounter_say(all, l->listener.fd, what))
 			return;
 		l->told = true;
@@ -350,11 +352,11 @@ poolcounter_start(struct timer *t, tstamp now)
 		if (l->listener.inherited || l->listener.kind != LISTENER_TCP ||
 		    !listener_is_broken(&l->listener))
 			continue;
-		log_warnx("counter: %s is bound anew", l->address);
+		log_warnx("counter: %s is bound anew", l->address.listens);
 		listener_fini(&l->listener);
 		counter_listener_spec(l, -1, &spec);
 		if (listener_open(&l->listener, &spec, &why) == -1)
-			log_error("counter: %s: %s", l->address, why);
+			log_error("counter: %s: %s", l->address.listens, why);
 		else
 			counter_listener_begin(l);
 	}
@@ -501,6 +503,7 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 			TAILQ_REMOVE(&all->listeners, l, next);
 			TAILQ_INSERT_TAIL(&sorted, l, next);
 			l->where = &conf->counter[i];
+			l->address.where = text;
 		}
 	}
 	/* Others are no longer in the file, and the counter closes them. */
@@ -561,22 +564,14 @@ poolcounter_fini(struct supervisor *s)
 	s->counter = NULL;
 }
 
-bool
-poolcounter_address(
-    const struct supervisor *s, size_t i, struct counter_address *out)
+const struct counter_address *
+poolcounter_address(const struct supervisor *s, size_t i)
 {
 	const struct counter_listener *l = TAILQ_FIRST(&s->counter->listeners);
 
 	for (; l != NULL && i > 0; i--)
 		l = TAILQ_NEXT(l, next);
-	if (l == NULL)
-		return false;
-	*out = (struct counter_address){
-		.where = l->where->text,
-		.listens = l->address,
-		.reach = l->reach,
-	};
-	return true;
+	return l == NULL ? NULL : &l->address;
 }
 
 bool

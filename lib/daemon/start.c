@@ -148,7 +148,7 @@ start_variables(struct start *t)
 	const struct worker *w = t->w;
 	const struct conf_app *conf = w->group->conf;
 	const struct conf_identity *id = &conf->program.identity;
-	struct counter_address counter;
+	const struct counter_address *counter = poolcounter_address(w->sup, 0);
 	size_t room = 24; /* for ours */
 
 	for (char **p = environ; *p != NULL; p++)
@@ -170,8 +170,8 @@ start_variables(struct start *t)
 		(void)start_put(t, "LOGNAME=%s", id->user);
 		(void)start_put(t, "SHELL=%s", id->shell);
 	}
-	if (poolcounter_address(w->sup, 0, &counter))
-		(void)start_put(t, WIRE_ENV_COUNTER "=%s", counter.reach);
+	if (counter != NULL)
+		(void)start_put(t, WIRE_ENV_COUNTER "=%s", counter->reach);
 	for (char **p = conf->program.environment; *p != NULL; p++) {
 		char *text = placeholder_fill(*p, conf->name, w->slot);
 
