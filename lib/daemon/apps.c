@@ -271,6 +271,7 @@ group_new(struct supervisor *s, struct conf *config,
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->workers);
 	TAILQ_INIT(&g->starts.queued);
+	timer_init(&g->starts.rest, NULL);
 	g->app = pool_app_add(&s->pool, &conf->pool, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
@@ -305,7 +306,6 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
 			  "rights",
 		    conf->name);
-	start_init(g);
 	parking_init(g);
 	backlog_init(g);
 	limiter_configure(g, now);
@@ -384,7 +384,7 @@ apps_close(struct group *g, tstamp now)
 	pool_app_close(&g->sup->pool, g->app, now);
 	parking_leave(g, now);
 	accepting_leave_all(g, now);
-	template_end(g, now);
+	template_update(g, now);
 }
 
 /*

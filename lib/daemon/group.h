@@ -77,7 +77,7 @@ struct hold {
 struct starts {
 	struct workers queued; /* not empty: the group is in start_queue */
 	unsigned n; /* in the spawner lane, or being forked */
-	struct timer rest; /* set: workers queued are not needed yet */
+	struct timer rest; /* set: workers queued are not needed until then */
 };
 
 /* The slots of an app, one for each process; see worker.c. */

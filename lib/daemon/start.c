@@ -40,7 +40,6 @@ extern char **environ;
 struct start {
 	struct lane_job job;
 	struct worker *w;
-	void (*done)(struct worker *, const char *why, bool no_room, tstamp);
 	struct conf *config; /* a reference: the spec points into it */
 	struct child_spec spec;
 	struct child_limit limits[5];
@@ -88,30 +87,15 @@ start_put(struct start *t, const char *fmt, ...)
 	return text;
 }
 
-/* The kind of address its connections have, going by the first listener. */
-static const char *
-start_family(const struct group *g)
-{
-	const struct app_listener *l;
-	int family = AF_UNIX;
-	socklen_t len = sizeof(family);
-
-	/* Listeners take turns: the first may be anywhere in the list. */
-	TAILQ_FOREACH(l, &g->listeners, next)
-		if (strcmp(l->where.text, g->conf->listen.list[0].text) == 0)
-			(void)getsockopt(l->acceptor.listener.fd, SOL_SOCKET,
-			    SO_DOMAIN, &family, &len);
-	return family == AF_INET ? "inet"
-	    : family == AF_INET6 ? "inet6"
-				 : "unix";
-}
-
 /* What the worker is told of its place; see apppool-worker(7). */
 static void
 start_put_ours(struct start *t)
 {
 	const struct worker *w = t->w;
 	const struct conf_app *conf = w->group->conf;
+	const struct app_listener *l;
+	int family = AF_UNIX;
+	socklen_t len = sizeof(family);
 	char *pid;
 
 	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
@@ -121,10 +105,19 @@ start_put_ours(struct start *t)
 	else
 		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
 	if (w->child_end != -1) {
+		/* Listeners take turns: the first may be anywhere in the list.
+		 */
+		TAILQ_FOREACH(l, &w->group->listeners, next)
+			if (strcmp(l->where.text, conf->listen.list[0].text) ==
+			    0)
+				(void)getsockopt(l->acceptor.listener.fd,
+				    SOL_SOCKET, SO_DOMAIN, &family, &len);
 		(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
 		(void)start_put(t, WIRE_ENV_FD "=3");
-		(void)start_put(
-		    t, WIRE_ENV_FAMILY "=%s", start_family(w->group));
+		(void)start_put(t, WIRE_ENV_FAMILY "=%s",
+		    family == AF_INET        ? "inet"
+			: family == AF_INET6 ? "inet6"
+					     : "unix");
 		if (w->keeps)
 			(void)start_put(t, WIRE_ENV_UNREAD "=kept");
 		if (conf->parking.keep_alive)
@@ -200,24 +193,25 @@ start_sockets(struct start *t)
 	const struct app_listener *l;
 	size_t len;
 	FILE *names = open_memstream(&t->socket_names, &len);
-	int error = names == NULL ? errno : EAGAIN, fd;
+	int fd, error = 0;
 
-	for (size_t i = 0; names != NULL && i < g->conf->listen.len; i++) {
+	if (names == NULL)
+		return false;
+	for (size_t i = 0; error == 0 && i < g->conf->listen.len; i++) {
 		TAILQ_FOREACH(l, &g->listeners, next) {
 			if (!listeners_serves(l) ||
 			    strcmp(l->where.text,
 				g->conf->listen.list[i].text) != 0)
 				continue;
-			fd = t->nsockets == CHILD_FDS_MAX
-			    ? -1
-			    : fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC,
-				  STDERR_FILENO + 1);
+			if (t->nsockets == CHILD_FDS_MAX) {
+				error = E2BIG;
+				break;
+			}
+			fd = fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC,
+			    STDERR_FILENO + 1);
 			if (fd == -1) {
-				error = t->nsockets == CHILD_FDS_MAX ? E2BIG
-								     : errno;
-				(void)fclose(names);
-				errno = error;
-				return false;
+				error = errno;
+				break;
 			}
 			(void)fprintf(names, "%s%s",
 			    t->nsockets == 0 ? "" : ":",
@@ -226,17 +220,22 @@ start_sockets(struct start *t)
 			t->sockets[t->nsockets++] = fd;
 		}
 	}
-	if (names != NULL && fclose(names) == EOF)
-		return false;
+	if (fclose(names) == EOF && error == 0)
+		error = errno;
+	if (t->nsockets == 0 && error == 0)
+		error = EAGAIN;
 	errno = error;
-	return t->nsockets > 0;
+	return error == 0;
 }
 
-/* Limits and identity; its channel, or the sockets it is to accept from. */
+/*
+ * Limits and identity; its output; its channel, or the sockets it is to accept
+ * from.
+ */
 static bool
 start_spec(struct start *t)
 {
-	const struct worker *w = t->w;
+	struct worker *w = t->w;
 	const struct conf_app *conf = w->group->conf;
 	const struct conf_identity *id = &conf->program.identity;
 	const struct {
@@ -283,14 +282,28 @@ start_spec(struct start *t)
 	    id->change && id->uid != 0 && !conf->program.no_new_privileges;
 	t->spec.fds = &w->child_end;
 	t->spec.nfds = w->child_end == -1 ? 0 : 1;
-	if (!group_accepts_itself(w->group))
+	if (group_accepts_itself(w->group)) {
+		if (!start_sockets(t))
+			return false;
+		t->spec.stdio[0] = t->sockets[0];
+		t->spec.fds = t->sockets;
+		t->spec.nfds = t->nsockets;
+	}
+	switch (conf->program.output) {
+	case CONF_OUTPUT_INHERIT:
+		t->spec.stdio[1] = STDOUT_FILENO;
+		t->spec.stdio[2] = STDERR_FILENO;
 		return true;
-	if (!start_sockets(t))
-		return false;
-	t->spec.stdio[0] = t->sockets[0];
-	t->spec.fds = t->sockets;
-	t->spec.nfds = t->nsockets;
-	return true;
+	case CONF_OUTPUT_NULL:
+		return true;
+	case CONF_OUTPUT_FILE:
+		t->output_file = conf->program.output_file;
+		return true;
+	default:
+		w->output = keeper_hold(w->group, w->id, w->process,
+		    id->change ? id->uid : (uid_t)-1, t->spec.stdio + 1);
+		return w->output != NULL;
+	}
 }
 
 /*
@@ -332,32 +345,6 @@ start_command(struct start *t)
 			return false;
 	}
 	return true;
-}
-
-/* Its stdout and stderr. */
-static bool
-start_output(struct start *t)
-{
-	struct worker *w = t->w;
-	const struct conf_app *conf = w->group->conf;
-	uid_t owner = conf->program.identity.change ? conf->program.identity.uid
-						    : (uid_t)-1;
-
-	switch (conf->program.output) {
-	case CONF_OUTPUT_INHERIT:
-		t->spec.stdio[1] = STDOUT_FILENO;
-		t->spec.stdio[2] = STDERR_FILENO;
-		return true;
-	case CONF_OUTPUT_NULL:
-		return true;
-	case CONF_OUTPUT_FILE:
-		t->output_file = conf->program.output_file;
-		return true;
-	default:
-		w->output = keeper_hold(
-		    w->group, w->id, w->process, owner, t->spec.stdio + 1);
-		return w->output != NULL;
-	}
 }
 
 static void
@@ -412,69 +399,21 @@ start_work(struct lane_job *job)
 
 /* --- in the loop ------------------------------------------------------- */
 
-/* The worker is started, or the reason told; what waited for it may go on. */
-static void
-start_done(struct lane_job *job, tstamp now)
-{
-	struct start *t = LOOP_OWNER(job, struct start, job);
-	struct worker *w = t->w;
-	struct supervisor *s = w->sup;
-	void (*done)(struct worker *, const char *, bool, tstamp) = t->done;
-	bool failed = t->result.error != 0, no_room = child_no_room(&t->result);
-	pid_t pid = t->result.pid;
-	char why[256] = "";
-
-	if (failed)
-		(void)child_explain(&t->spec, &t->result, why, sizeof(why));
-	keeper_ends_given(w->output);
-	TAILQ_REMOVE(&s->starting, w, start.next);
-	w->start.result = NULL;
-	start_free(t);
-	/* Deaths are looked at that may be of processes being started. */
-	if (s->reaping.waits)
-		timer_set(&s->loop.timers, &s->reaping.timer, now);
-	s->reaping.waits = false;
-	if (!failed)
-		worker_started(w, pid);
-	done(w, failed ? why : NULL, no_room, now);
-}
-
-int
-start_program(
-    struct worker *w, void (*done)(struct worker *, const char *, bool, tstamp))
+/* The worker has a number, and what it says can be read. */
+void
+start_known(struct worker *w, tstamp now)
 {
 	struct group *g = w->group;
-	struct supervisor *s = g->sup;
-	struct start *t;
-	int error;
 
-	if (w->channel.fd != -1 &&
-	    loop_set(&s->loop, &w->channel, EPOLLET) == -1)
-		return -1;
-	if (keeper_is_needed(g->conf))
-		(void)keeper_get(s->keepers, loop_now(&s->loop));
-	t = calloc(1, sizeof(*t));
-	if (t == NULL)
-		return -1;
-	t->w = w;
-	t->done = done;
-	t->job.work = start_work;
-	t->job.done = start_done;
-	t->config = conf_ref(g->config);
-	if (!start_spec(t) || !start_variables(t) || !start_command(t) ||
-	    !start_output(t)) {
-		error = errno;
-		start_free(t);
-		errno = error;
-		return -1;
-	}
-	w->start.result = &t->result;
-	TAILQ_INSERT_TAIL(&s->starting, w, start.next);
-	lane_submit(&s->spawner, &t->job);
-	return 0;
+	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
+	pool_spawned(&w->sup->pool, w->process, now);
+	sampling_begin(g, now);
+	/* A process that stays silent may listen elsewhere. */
+	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
+	    !g->sup->pool.apps[g->app].announced)
+		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
+		    tstamp_add(now, BACKLOG_SILENCE));
 }
-
-/* --- how a start ends -------------------------------------------------- */
 
 /* The worker, if it was made, is freed. */
 static void
@@ -502,31 +441,71 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 		    process_end_name(END_SPAWN), "%s", why);
 }
 
-/* The worker has a number, and what it says can be read. */
-void
-start_known(struct worker *w, tstamp now)
+/* The worker is started, or the reason told; what waited for it may go on. */
+static void
+start_done(struct lane_job *job, tstamp now)
 {
-	struct group *g = w->group;
+	struct start *t = LOOP_OWNER(job, struct start, job);
+	struct worker *w = t->w;
+	struct supervisor *s = w->sup;
+	bool failed = t->result.error != 0, no_room = child_no_room(&t->result);
+	pid_t pid = t->result.pid;
+	char why[256] = "";
 
-	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
-	pool_spawned(&w->sup->pool, w->process, now);
-	sampling_begin(g, now);
-	/* One that stays silent may listen elsewhere. */
-	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
-	    !g->sup->pool.apps[g->app].announced)
-		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
-		    tstamp_add(now, BACKLOG_SILENCE));
+	if (failed)
+		(void)child_explain(&t->spec, &t->result, why, sizeof(why));
+	keeper_ends_given(w->output);
+	TAILQ_REMOVE(&s->starting, w, start.next);
+	w->start.result = NULL;
+	start_free(t);
+	/* Deaths are looked at that may be of processes being started. */
+	if (s->reaping.waits)
+		timer_set(&s->loop.timers, &s->reaping.timer, now);
+	s->reaping.waits = false;
+	if (!failed)
+		worker_started(w, pid);
+	if (w->template != NULL) {
+		template_started(w->template, failed ? why : NULL, now);
+		return;
+	}
+	s->nstarting--;
+	w->group->starts.n--;
+	if (failed)
+		start_failed(s, w->process, no_room, why, now);
+	else
+		start_known(w, now);
 }
 
-static void
-start_over(struct worker *w, const char *why, bool no_room, tstamp now)
+int
+start_program(struct worker *w)
 {
-	w->sup->nstarting--;
-	w->group->starts.n--;
-	if (why == NULL)
-		start_known(w, now);
-	else
-		start_failed(w->sup, w->process, no_room, why, now);
+	struct group *g = w->group;
+	struct supervisor *s = g->sup;
+	struct start *t;
+	int error;
+
+	if (w->channel.fd != -1 &&
+	    loop_set(&s->loop, &w->channel, EPOLLET) == -1)
+		return -1;
+	if (keeper_is_needed(g->conf))
+		(void)keeper_get(s->keepers, loop_now(&s->loop));
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return -1;
+	t->w = w;
+	t->job.work = start_work;
+	t->job.done = start_done;
+	t->config = conf_ref(g->config);
+	if (!start_spec(t) || !start_variables(t) || !start_command(t)) {
+		error = errno;
+		start_free(t);
+		errno = error;
+		return -1;
+	}
+	w->start.result = &t->result;
+	TAILQ_INSERT_TAIL(&s->starting, w, start.next);
+	lane_submit(&s->spawner, &t->job);
+	return 0;
 }
 
 /* Starts the worker by itself. */
@@ -540,7 +519,7 @@ start_alone(struct worker *w, tstamp now)
 	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
 	w->keeps = w->adapted && conf->pool.prefetch == 0;
-	if (channel_open(w) == -1 || start_program(w, start_over) == -1) {
+	if (channel_open(w) == -1 || start_program(w) == -1) {
 		start_failed(s, w->process, true, strerror(errno), now);
 		return;
 	}
@@ -695,18 +674,4 @@ start_process(struct supervisor *s, const struct action *a, tstamp now)
 	/* The new process takes one off the demand of the backlog. */
 	if (group_accepts_itself(g))
 		backlog_look(g, now);
-}
-
-/* That the loop turns is all: start_queued() does the rest. */
-static void
-start_rested(struct timer *t, tstamp now)
-{
-	(void)t;
-	(void)now;
-}
-
-void
-start_init(struct group *g)
-{
-	timer_init(&g->starts.rest, start_rested);
 }

@@ -72,7 +72,7 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 			parking_leave(g, now);
 			accepting_leave_all(g, now);
 		}
-		template_end(g, now);
+		template_update(g, now);
 	}
 	if (!at_once)
 		return;

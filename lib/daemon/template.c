@@ -38,10 +38,7 @@
 /* A template that has shut its socket is dead by then, and says why. */
 #define TEMPLATE_SILENCE TSPAN_SECONDS(1)
 
-/* Packets read from one template in one turn at most. */
-#define TEMPLATE_TURN 16
-
-/* Between two looks at the workers of an app, for one that is warm. */
+/* Until a worker is asked again, where there was no room for a template. */
 #define TEMPLATE_REFORK_PAUSE TSPAN_SECONDS(1)
 
 /*
@@ -204,15 +201,17 @@ fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
 	fork_blame(by, why, now);
 }
 
-/* Who sends the first packet? */
+/* ready() of fork.io: who sends the first packet? */
 static void
-fork_judge(struct fork *f, tstamp now)
+fork_judge(struct loop_io *io, uint32_t events, tstamp now)
 {
+	struct fork *f = LOOP_OWNER(io, struct fork, io);
 	struct loop *loop = &f->sup->loop;
 	struct fdpass_sender who = { 0 };
 	ssize_t n = fdpass_next_sender(f->io.fd, &who);
 	struct worker *w;
 
+	(void)events;
 	if (n == -1 && fdpass_is_later(errno))
 		return;
 	if (n <= 0) {
@@ -241,13 +240,6 @@ fork_judge(struct fork *f, tstamp now)
 }
 
 static void
-fork_heard(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)events;
-	fork_judge(LOOP_OWNER(io, struct fork, io), now);
-}
-
-static void
 fork_due(struct timer *timer, tstamp now)
 {
 	struct fork *f = TIMER_OWNER(timer, struct fork, timer);
@@ -257,7 +249,7 @@ fork_due(struct timer *timer, tstamp now)
 		if (f->answered || f->by == NULL)
 			fork_free(f);
 	} else if (f->io.events == 0) {
-		fork_judge(f, now);
+		fork_judge(&f->io, 0, now);
 	} else if (!reap_is_child(f->named)) {
 		fork_refuse(
 		    f, f->named, "was named and is no child of ours", now);
@@ -305,7 +297,7 @@ fork_answered(struct worker *by, const char *text, size_t len, tstamp now)
 	else if (x < all->exits + TEMPLATE_EXITS)
 		fork_died(f, &x->death, now);
 	else if (f->timer.at != TSTAMP_NEVER)
-		fork_judge(f, now);
+		fork_judge(&f->io, 0, now);
 	else if (!reap_is_child(f->named))
 		timer_set(
 		    &f->sup->loop.timers, &f->timer, now + FORK_ORPHAN_TIME);
@@ -332,7 +324,7 @@ fork_begin(struct worker *w, struct worker *by)
 		return false;
 	*f = (struct fork){ .sup = s, .w = w, .by = by };
 	f->serial = ++s->templates.serial;
-	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_heard };
+	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_judge };
 	f->uid = id->change ? id->uid : getuid();
 	f->session = getsid(by->pid);
 	f->since = loop_now(&s->loop);
@@ -364,23 +356,14 @@ fork_begin(struct worker *w, struct worker *by)
 	return true;
 }
 
-/* Nobody waits for the worker any more. Returns who was asked. */
-static struct worker *
-fork_give_up(struct worker *w)
-{
-	struct fork *f = w->start.fork;
-
-	fork_signal(f, SIGKILL);
-	(void)fork_settle(f, true);
-	return f->by;
-}
-
 void
 fork_abandon(struct worker *w, tstamp now)
 {
-	struct worker *by = fork_give_up(w);
+	struct fork *f = w->start.fork;
+	struct worker *by = f->by;
 
-	start_call_off(w, now);
+	fork_signal(f, SIGKILL);
+	start_call_off(fork_settle(f, true), now);
 	fork_blame(by, "a process that it forked does not speak", now);
 }
 
@@ -447,8 +430,10 @@ template_free(struct template *t)
 	struct worker *w = t->w;
 
 	fork_forget(w);
-	if (w->start.fork != NULL)
-		(void)fork_give_up(w);
+	if (w->start.fork != NULL) {
+		fork_signal(w->start.fork, SIGKILL);
+		(void)fork_settle(w->start.fork, true);
+	}
 	timer_set(&w->sup->loop.timers, &t->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&w->sup->templates.all, t, next);
 	free(t);
@@ -607,12 +592,34 @@ template_arm(struct template *t)
 	template_patience(t, f != NULL ? limit : TSTAMP_NEVER);
 }
 
+/* ready() of its channel: reads a packet, which may be its end. */
 static void
-template_take(struct template *t, const char *packet, size_t len, tstamp now)
+template_heard(struct loop_io *io, uint32_t events, tstamp now)
 {
 	const size_t fail = strlen(WIRE_FAIL), forked = strlen(WIRE_FORKED " ");
+	struct worker *w = LOOP_OWNER(io, struct worker, channel);
+	struct template *t = w->template;
+	char packet[WIRE_MAX];
+	struct fdpass_got got;
+	ssize_t n =
+	    fdpass_recv(io->fd, packet, sizeof(packet), MSG_DONTWAIT, &got);
+	size_t len = n < 0 ? 0 : (size_t)n;
 
-	if (len == strlen(WIRE_READY) && memcmp(packet, WIRE_READY, len) == 0 &&
+	(void)events;
+	if (n == -1 && fdpass_is_later(errno))
+		return;
+	for (size_t i = 0; n != -1 && i < got.nfds; i++)
+		keeper_close(w->group, got.fds[i]);
+	if (n <= 0) {
+		/* The end of the process tells more, if it comes. */
+		t->silent = true;
+		(void)loop_set(&w->sup->loop, io, 0);
+		template_patience(t, TEMPLATE_SILENCE);
+	} else if (got.nfds > 0 || got.lost_fds || got.truncated) {
+		template_fail(
+		    t, now, "is killed: it sent a descriptor, or too much");
+	} else if (len == strlen(WIRE_READY) &&
+	    memcmp(packet, WIRE_READY, len) == 0 &&
 	    t->state == TEMPLATE_STARTING) {
 		template_serve(t, now);
 	} else if (len >= fail && memcmp(packet, WIRE_FAIL, fail) == 0 &&
@@ -621,43 +628,11 @@ template_take(struct template *t, const char *packet, size_t len, tstamp now)
 		    (int)(len - fail > 200 ? 200 : len - fail), packet + fail);
 	} else if (len > forked &&
 	    memcmp(packet, WIRE_FORKED " ", forked) == 0 &&
-	    fork_answered(t->w, packet + forked, len - forked, now)) {
+	    fork_answered(w, packet + forked, len - forked, now)) {
 		if (t->state == TEMPLATE_READY)
 			template_arm(t);
 	} else {
 		template_fail(t, now, "is killed: it broke the protocol");
-	}
-}
-
-static void
-template_heard(struct loop_io *io, uint32_t events, tstamp now)
-{
-	struct worker *w = LOOP_OWNER(io, struct worker, channel);
-	struct template *t = w->template;
-	char buf[WIRE_MAX];
-	struct fdpass_got got;
-	ssize_t n;
-
-	(void)events;
-	/* A packet may bring its end. */
-	for (int left = TEMPLATE_TURN; left > 0 && io->fd != -1; left--) {
-		n = fdpass_recv(io->fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
-		if (n == -1 && fdpass_is_later(errno))
-			return;
-		for (size_t i = 0; n != -1 && i < got.nfds; i++)
-			keeper_close(w->group, got.fds[i]);
-		if (n <= 0) {
-			/* The end of the process tells more, if it comes. */
-			t->silent = true;
-			(void)loop_set(&w->sup->loop, io, 0);
-			template_patience(t, TEMPLATE_SILENCE);
-			return;
-		}
-		if (got.nfds > 0 || got.lost_fds || got.truncated)
-			template_fail(t, now,
-			    "is killed: it sent a descriptor, or too much");
-		else
-			template_take(t, buf, (size_t)n, now);
 	}
 }
 
@@ -686,13 +661,12 @@ template_new(struct group *g, tstamp now)
 	return NULL;
 }
 
-/* Its start is over, well or not; it may have been told to leave meanwhile. */
-static void
-template_started(struct worker *w, const char *why, bool no_room, tstamp now)
+/* The template may have been told to leave meanwhile. */
+void
+template_started(struct template *t, const char *why, tstamp now)
 {
-	struct template *t = w->template;
+	struct worker *w = t->w;
 
-	(void)no_room;
 	close(w->child_end);
 	w->child_end = -1;
 	t->unstarted = why != NULL;
@@ -739,26 +713,30 @@ template_fork(struct worker *w)
 }
 
 /*
- * Has the worker fork the next template, if the one at work is to be replaced,
- * and the worker is warm, stays, and holds no connection, or will not before it
- * has read what is sent now, as its session is over.
+ * The worker is asked if the template at work is to be replaced, and the worker
+ * stays, and holds no connection, or will not before it has read what is sent
+ * now, as its session is over.
  */
-static void
-template_refork(struct worker *w, bool over, tstamp now)
+void
+template_served(struct worker *w, tstamp now)
 {
 	struct group *g = w->group;
 	struct templating *of = g->templating;
-	const struct pool *p = &g->sup->pool;
-	const struct process *x = &p->processes[w->process];
-	struct template *t = template_of(g, p->apps[g->app].generation);
+	const struct process *x = &w->sup->pool.processes[w->process];
+	struct template *t;
 
-	if (t == NULL || t->from[0] != '\0' || of->coming != NULL ||
-	    now < of->refork_at || w->pid == 0 ||
-	    x->requests < g->conf->refork_after || x->outdated != 0 ||
-	    x->expiring || w->generation != of->generation ||
-	    (x->state != PROCESS_IDLE &&
-		(!over || x->state != PROCESS_ACTIVE || x->concurrency != 1)))
+	if (of == NULL || g->conf->refork_after == 0 ||
+	    x->requests < g->conf->refork_after || of->coming != NULL ||
+	    now < of->refork_at || w->pid == 0)
 		return;
+	t = template_of(g, w->sup->pool.apps[g->app].generation);
+	if (t == NULL || t->from[0] != '\0' ||
+	    w->generation != of->generation || x->outdated != 0 ||
+	    x->expiring ||
+	    (x->state != PROCESS_IDLE &&
+		(x->state != PROCESS_ACTIVE || x->concurrency != 1)))
+		return;
+	of->refork_at = now + TEMPLATE_REFORK_PAUSE;
 	t = template_new(g, now);
 	if (t == NULL)
 		return;
@@ -771,41 +749,14 @@ template_refork(struct worker *w, bool over, tstamp now)
 	t->w->child_end = -1;
 	template_patience(t, g->conf->pool.start_timeout);
 	of->coming = t;
-	of->refork_due = false;
 }
 
 static void
-template_look_for_warm(struct timer *timer, tstamp now)
-{
-	struct templating *of = TIMER_OWNER(timer, struct templating, refork);
-	struct worker *w;
-
-	of->refork_due = of->current != NULL && of->current->from[0] == '\0' &&
-	    of->coming == NULL;
-	TAILQ_FOREACH(w, &of->group->workers, next)
-		if (of->refork_due)
-			template_refork(w, false, now);
-	timer_set(
-	    &of->group->sup->loop.timers, timer, now + TEMPLATE_REFORK_PAUSE);
-}
-
-void
-template_served(struct worker *w, tstamp now)
-{
-	if (w->group->templating != NULL && w->group->templating->refork_due)
-		template_refork(w, true, now);
-}
-
-void
 template_end(struct group *g, tstamp now)
 {
 	struct templating *of = g->templating;
-	struct template *coming, *current;
+	struct template *coming = of->coming, *current = of->current;
 
-	if (of == NULL)
-		return;
-	coming = of->coming;
-	current = of->current;
 	of->coming = of->current = NULL;
 	of->begun = false;
 	timer_set(&g->sup->loop.timers, &of->timer, TSTAMP_NEVER);
@@ -845,7 +796,7 @@ template_update(struct group *g, tstamp now)
 	/* After a failure there is a pause. */
 	if (now >= of->backoff.until) {
 		t = template_new(g, now);
-		if (t != NULL && start_program(t->w, template_started) == 0) {
+		if (t != NULL && start_program(t->w) == 0) {
 			of->coming = t;
 			return;
 		}
@@ -869,7 +820,6 @@ template_go_on(struct timer *timer, tstamp now)
 void
 template_configure(struct group *g, tstamp now)
 {
-	struct timers *timers = &g->sup->loop.timers;
 	struct templating *of = g->templating;
 	struct template *t;
 
@@ -880,7 +830,6 @@ template_configure(struct group *g, tstamp now)
 		TAILQ_FOREACH(t, &g->sup->templates.all, next)
 			if (t->w->group == g)
 				t->w->group = NULL;
-		timer_set(timers, &of->refork, TSTAMP_NEVER);
 		free(of);
 		g->templating = NULL;
 		return;
@@ -894,15 +843,10 @@ template_configure(struct group *g, tstamp now)
 		of->group = g;
 		of->prng.state = arc4random();
 		timer_init(&of->timer, template_go_on);
-		timer_init(&of->refork, template_look_for_warm);
 		g->templating = of;
 	}
 	/* In this turn its listeners are opened. */
-	timer_advance(timers, &of->timer, now);
-	of->refork_due = false;
-	timer_set(timers, &of->refork,
-	    g->conf->refork_after > 0 ? now + TEMPLATE_REFORK_PAUSE
-				      : TSTAMP_NEVER);
+	timer_advance(&g->sup->loop.timers, &of->timer, now);
 }
 
 /* --- all of the daemon ------------------------------------------------- */

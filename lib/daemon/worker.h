@@ -151,9 +151,6 @@ const char *worker_name(const struct worker *w, char *buf, size_t size);
 /* Starts of one app under way at a time. */
 #define START_MAX_EACH 4
 
-/* The group is new. */
-void start_init(struct group *g);
-
 /* ACTION_SPAWN: queues a worker. */
 void start_process(struct supervisor *s, const struct action *a, tstamp now);
 
@@ -167,14 +164,10 @@ void start_call_off(struct worker *w, tstamp now);
 bool start_queued(struct supervisor *s, tstamp now);
 
 /*
- * Starts the program of the worker or template, in a lane. done() is called in
- * the loop when that is over: with NULL, and the worker has its pid; or with
- * the reason why not, and whether it is that the system had no room. 0; or -1
- * and errno: EAGAIN if none of the listeners of an app that accepts itself is
- * open.
+ * Starts the program of the worker or template, in a lane. 0; or -1 and errno:
+ * EAGAIN if none of the listeners of an app that accepts itself is open.
  */
-int start_program(struct worker *w,
-    void (*done)(struct worker *w, const char *why, bool no_room, tstamp now));
+int start_program(struct worker *w);
 
 /*
  * The worker has its number; or it was not forked, and is started by itself,
@@ -299,8 +292,6 @@ struct templating {
 	struct backoff backoff;
 	struct prng prng;
 	struct timer timer; /* of the next start; see template_update() */
-	struct timer refork; /* set: next look for a warm worker */
-	bool refork_due; /* no worker was idle when one was to fork */
 	tstamp refork_at; /* no worker is asked to fork one before */
 	uint64_t forked; /* processes */
 	uint64_t failures;
@@ -312,12 +303,12 @@ void template_configure(struct group *g, tstamp now);
 
 /*
  * The app is to have a template of its newest generation, or none if it has
- * no processes now.
+ * no processes now, or is closing.
  */
 void template_update(struct group *g, tstamp now);
 
-/* Ends the templates of the app, which has none any more. */
-void template_end(struct group *g, tstamp now);
+/* The start of its program is over; why: it has failed, else NULL. */
+void template_started(struct template *t, const char *why, tstamp now);
 
 /*
  * Has the template of the app fork the worker, which has its channel and no
@@ -327,9 +318,8 @@ void template_end(struct group *g, tstamp now);
 bool template_fork(struct worker *w);
 
 /*
- * In an app with templates a session of the worker is over, as the core knows.
- * One that connections wait for is never idle: it forks before it receives the
- * next.
+ * A session of the worker is over, as the core knows: a warm worker forks the
+ * next template, if there is to be one, before it receives what waits.
  */
 void template_served(struct worker *w, tstamp now);
 

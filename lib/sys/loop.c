@@ -93,7 +93,8 @@ timers_fire(struct timers *all, tstamp now)
 	while ((t = timer_next_due(all, seq, now)) != NULL) {
 		timer_set(all, t, TSTAMP_NEVER);
 		turn_for(TURN_NO_APP);
-		t->fire(t, now);
+		if (t->fire != NULL)
+			t->fire(t, now);
 	}
 }
 

@@ -74,7 +74,7 @@ struct timers {
 	uint64_t seq; /* of the latest timer_set() */
 };
 
-/* A timer that is not set. */
+/* A timer that is not set; fire NULL: it makes a turn, and that is all. */
 void timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now));
 
 /*

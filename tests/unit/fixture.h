@@ -167,7 +167,6 @@ fixture_begin(void)
 	sampling_init(&sup);
 	fixture.group =
 	    group_new(&sup, &fixture.conf, &fixture.web, fixture.now);
-	start_init(fixture.group);
 	backlog_init(fixture.group);
 }
 
