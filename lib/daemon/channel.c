@@ -334,20 +334,6 @@ channel_take_conn(
 	return NULL;
 }
 
-static void
-channel_take_status(struct worker *w, const struct said *said)
-{
-	size_t len =
-	    said->len < WORKER_STATUS_MAX ? said->len : WORKER_STATUS_MAX;
-
-	if (w->status == NULL)
-		w->status = malloc(WORKER_STATUS_MAX + 1);
-	if (w->status == NULL)
-		return;
-	memcpy(w->status, said->text, len);
-	w->status[len] = '\0';
-}
-
 /* The same for what a process says of itself. */
 static const char *
 channel_take_other(
@@ -388,9 +374,16 @@ channel_take_other(
 			tell_said(w, said->text, said->len);
 		return ready ? NULL : "EVENT before READY";
 	default:
-		if (ready && ++w->pace.texts <= CHANNEL_TEXTS)
-			channel_take_status(w, said);
-		return ready ? NULL : "STATUS before READY";
+		if (!ready)
+			return "STATUS before READY";
+		if (++w->pace.texts > CHANNEL_TEXTS)
+			return NULL;
+		if (w->status == NULL)
+			w->status = malloc(WORKER_STATUS_MAX + 1);
+		if (w->status != NULL)
+			(void)snprintf(w->status, WORKER_STATUS_MAX + 1, "%.*s",
+			    (int)said->len, said->text);
+		return NULL;
 	}
 }
 
@@ -456,24 +449,22 @@ channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 
 /* --- reading ----------------------------------------------------------- */
 
-enum read_result {
-	READ_NOTHING, /* for now, or never again */
-	READ_PACKET,
-	READ_MORE, /* a packet, and probably another one */
-};
-
-static enum read_result
-channel_read(struct worker *w, tstamp now)
+/*
+ * Reads a packet. False: there was none, or none is read any more. *more_out:
+ * another one has probably come with it.
+ */
+static bool
+channel_read(struct worker *w, bool *more_out, tstamp now)
 {
 	char buf[WIRE_MAX];
 	struct fdpass_got got;
-	bool more = false;
 	ssize_t n;
 
 	turn_call("recvmsg");
 	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
 	if (n == -1 && fdpass_is_later(errno))
-		return READ_NOTHING;
+		return false;
+	*more_out = false;
 	for (size_t i = 0; n != -1 && i < got.nfds; i++)
 		keeper_close(w->group, got.fds[i]);
 	if (n == -1)
@@ -486,33 +477,32 @@ channel_read(struct worker *w, tstamp now)
 		channel_misbehaved(
 		    w, now, "an empty message, or its socket is shut down");
 	else
-		more = channel_packet(w, buf, (size_t)n, now);
-	if (w->channel.events == 0)
-		return READ_NOTHING;
-	return more ? READ_MORE : READ_PACKET;
+		*more_out = channel_packet(w, buf, (size_t)n, now);
+	return w->channel.events != 0;
 }
 
 void
 channel_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct worker *w = LOOP_OWNER(io, struct worker, channel);
+	bool more = true;
 
 	(void)events;
 	turn_for(w->group->app);
-	for (int left = CHANNEL_TURN; left > 0; left--)
-		if (channel_read(w, now) != READ_MORE)
+	for (int left = CHANNEL_TURN; more && left > 0; left--)
+		if (!channel_read(w, &more, now))
 			return;
 }
 
 void
 channel_read_rest(struct worker *w, tstamp now)
 {
-	bool open = w->channel.fd != -1 && w->channel.events != 0;
+	bool more;
 
-	for (int left = CHANNEL_LAST; open && left > 0; left--)
-		if (channel_read(w, now) == READ_NOTHING)
+	for (int left = CHANNEL_LAST; w->channel.events != 0 && left > 0;
+	     left--)
+		if (!channel_read(w, &more, now))
 			break;
-	if (open)
-		(void)loop_set(&w->sup->loop, &w->channel, 0);
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
 	channel_tell_left_out(w);
 }

@@ -116,7 +116,8 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 			    "it did not receive its connection",
 			    o->pickup_timeout);
 		if (w->start.fork != NULL)
-			fork_abandon(w, now);
+			fork_refuse(w->start.fork, 0,
+			    "a process that it forked does not speak", now);
 		else
 			worker_signal(w, SIGKILL, true);
 		break;

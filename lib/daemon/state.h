@@ -169,7 +169,7 @@ struct templates {
 	unsigned next_exit; /* place of the next one */
 };
 
-/* What is known of dead children, and of who may be; see death.c. */
+/* What is known of dead children, and of who may be; see worker.c. */
 struct reaping {
 	struct timer timer; /* set: some that are dead may be left */
 	bool waits; /* one that is dead is among `starting` */

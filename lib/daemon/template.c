@@ -176,20 +176,17 @@ fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 		fork_blame(by, "what it forked ends before it is ready", now);
 }
 
-/*
- * There is no process (pid 0), or not what it should be. One that was named
- * would not be ended by anybody else.
- */
-static void
+/* A process that was named would not be ended by anybody else. */
+void
 fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
 {
 	struct worker *by = f->by, *w;
-	char why[128], process[32] = "";
+	char why[128];
 
+	(void)strlcpy(why, what, sizeof(why));
 	if (pid != 0)
 		(void)snprintf(
-		    process, sizeof(process), "process %ld ", (long)pid);
-	(void)snprintf(why, sizeof(why), "%s%s", process, what);
+		    why, sizeof(why), "process %ld %s", (long)pid, what);
 	fork_signal(f, SIGKILL);
 	w = fork_settle(f, true);
 	if (w->template != NULL) {
@@ -354,17 +351,6 @@ fork_begin(struct worker *w, struct worker *by)
 	w->start.fork = f;
 	TAILQ_INSERT_TAIL(&s->templates.forks, f, next);
 	return true;
-}
-
-void
-fork_abandon(struct worker *w, tstamp now)
-{
-	struct fork *f = w->start.fork;
-	struct worker *by = f->by;
-
-	fork_signal(f, SIGKILL);
-	start_call_off(fork_settle(f, true), now);
-	fork_blame(by, "a process that it forked does not speak", now);
 }
 
 void
@@ -751,38 +737,28 @@ template_served(struct worker *w, tstamp now)
 	of->coming = t;
 }
 
-static void
-template_end(struct group *g, tstamp now)
-{
-	struct templating *of = g->templating;
-	struct template *coming = of->coming, *current = of->current;
-
-	of->coming = of->current = NULL;
-	of->begun = false;
-	timer_set(&g->sup->loop.timers, &of->timer, TSTAMP_NEVER);
-	if (coming != NULL)
-		template_leave(coming, false, now);
-	if (current != NULL)
-		template_leave(current, false, now);
-}
-
 void
 template_update(struct group *g, tstamp now)
 {
 	struct templating *of = g->templating;
 	uint32_t generation = g->sup->pool.apps[g->app].generation;
-	struct template *t;
+	bool none = g->closing || g->hold.muted || g->hold.stopped ||
+	    g->conf->broken != NULL || !g->conf->template;
+	struct template *t, *former[2];
 
 	if (of == NULL)
 		return;
-	if (g->closing || g->hold.muted || g->hold.stopped ||
-	    g->conf->broken != NULL) {
-		template_end(g, now);
-		return;
-	}
-	if (!of->begun || of->generation != generation) {
-		template_end(g, now);
-		of->begun = true;
+	if (none || !of->begun || of->generation != generation) {
+		former[0] = of->coming;
+		former[1] = of->current;
+		of->coming = of->current = NULL;
+		timer_set(&g->sup->loop.timers, &of->timer, TSTAMP_NEVER);
+		for (int i = 0; i < 2; i++)
+			if (former[i] != NULL)
+				template_leave(former[i], false, now);
+		of->begun = !none;
+		if (none)
+			return;
 		of->generation = generation;
 		of->failed = false;
 		of->refork_at = now;
@@ -826,7 +802,7 @@ template_configure(struct group *g, tstamp now)
 	if (!g->conf->template || g->closing) {
 		if (of == NULL)
 			return;
-		template_end(g, now);
+		template_update(g, now);
 		TAILQ_FOREACH(t, &g->sup->templates.all, next)
 			if (t->w->group == g)
 				t->w->group = NULL;
@@ -848,8 +824,6 @@ template_configure(struct group *g, tstamp now)
 	/* In this turn its listeners are opened. */
 	timer_advance(&g->sup->loop.timers, &of->timer, now);
 }
-
-/* --- all of the daemon ------------------------------------------------- */
 
 void
 template_fini(struct supervisor *s)

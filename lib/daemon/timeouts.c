@@ -73,11 +73,11 @@ timeouts_unread_since(struct worker *w, tstamp now)
 }
 
 /*
- * The next look at a worker that was handed a connection. One that has been
- * seen to have received all is not looked at again before the next hand-over:
- * so thousands of workers cost nothing while they are served well.
+ * The next look at a worker that was handed a connection. A worker that has
+ * received all is not looked at again before the next hand-over: so thousands
+ * of workers cost nothing while they are served well.
  */
-static void
+void
 timeouts_look(struct timer *t, tstamp now)
 {
 	struct worker *w = TIMER_OWNER(t, struct worker, pickup.timer);
@@ -112,13 +112,6 @@ timeouts_await_pickup(struct worker *w, tstamp now)
 	else if (pause > PICKUP_PAUSE_MAX)
 		pause = PICKUP_PAUSE_MAX;
 	timer_set(&w->sup->loop.timers, &w->pickup.timer, now + pause);
-}
-
-void
-timeouts_init(struct worker *w)
-{
-	w->pickup.unread_since = TSTAMP_NEVER;
-	timer_init(&w->pickup.timer, timeouts_look);
 }
 
 /* --- slow_timeout and request_timeout ---------------------------------- */
@@ -161,38 +154,6 @@ report_describe(const struct worker *w, const char *what, char *buf,
 	    buf, size, "%s is %.1f s old", what, tspan_to_seconds(age));
 }
 
-static void
-report_log(const struct timeout_report *r)
-{
-	static bool call_told, stack_told;
-	const struct hang *h = &r->hang;
-	char text[384], program[48] = "";
-
-	/* The process ended by itself meanwhile, which death.c logs. */
-	if (h->state == 0)
-		return;
-	if (h->pid != r->pid)
-		(void)snprintf(program, sizeof(program),
-		    "its program (pid %ld) ", (long)h->pid);
-	log_warnx("%s %s, %s%s", r->name, r->what, program,
-	    hang_describe(h, text, sizeof(text)));
-	if (h->stack[0] != '\0')
-		log_warnx("%s its kernel stack: %s", r->name, h->stack);
-	/* What we may not see is said once. */
-	if (h->call_error != 0 && !call_told) {
-		log_info("in which system call a slow process is cannot be "
-			 "seen: %s",
-		    strerror(h->call_error));
-		call_told = true;
-	}
-	if (h->stack_error != 0 && !stack_told) {
-		log_info("where in the kernel a slow process waits cannot be "
-			 "seen in full: %s (that takes CAP_SYS_ADMIN)",
-		    strerror(h->stack_error));
-		stack_told = true;
-	}
-}
-
 /* SIGTERM would end what is to be reported, and so comes behind the report. */
 static void
 report_terminate(struct timer *t, tstamp now)
@@ -217,10 +178,34 @@ report_work(struct lane_job *job)
 static void
 report_done(struct lane_job *job, tstamp now)
 {
+	static bool call_told, stack_told;
 	struct timeout_report *r = LOOP_OWNER(job, struct timeout_report, job);
+	const struct hang *h = &r->hang;
 	struct worker *w = report_worker(r);
+	char text[384], program[48] = "";
 
-	report_log(r);
+	if (h->pid != r->pid)
+		(void)snprintf(program, sizeof(program),
+		    "its program (pid %ld) ", (long)h->pid);
+	/* A process that has ended by itself meanwhile is told of elsewhere. */
+	if (h->state != 0)
+		log_warnx("%s %s, %s%s", r->name, r->what, program,
+		    hang_describe(h, text, sizeof(text)));
+	if (h->stack[0] != '\0')
+		log_warnx("%s its kernel stack: %s", r->name, h->stack);
+	/* What we may not see is said once. */
+	if (h->call_error != 0 && !call_told) {
+		log_info("in which system call a slow process is cannot be "
+			 "seen: %s",
+		    strerror(h->call_error));
+		call_told = true;
+	}
+	if (h->stack_error != 0 && !stack_told) {
+		log_info("where in the kernel a slow process waits cannot be "
+			 "seen in full: %s (that takes CAP_SYS_ADMIN)",
+		    strerror(h->stack_error));
+		stack_told = true;
+	}
 	if (r->timer.at != TSTAMP_NEVER)
 		report_terminate(&r->timer, now);
 	if (w != NULL)

@@ -1,4 +1,8 @@
-/* Processes as the daemon sees them: their numbers, channels and signals. */
+/*
+ * Processes as the daemon sees them: their numbers and signals; their death,
+ * how it came and the steps in which they leave; and the reaping of children,
+ * ours and orphans'.
+ */
 
 #include <sys/socket.h>
 
@@ -6,13 +10,54 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "daemon/counter.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/loop.h"
+#include "sys/procinfo.h"
+
+/*
+ * The work of a turn, and what a death costs of it. The kernel may look at all
+ * living children to find a dead one: thousands, if a worker has left us its
+ * own. Their deaths are in no hurry, and take turns a while apart.
+ */
+#define WORK_TURN 8
+#define WORK_WORKER 1
+#define WORK_ORPHAN 4
+#define ORPHANS_PAUSE TSPAN_MSECONDS(1)
+
+/* Workers looked at in a turn with more deaths; a dead one counts as many. */
+#define LOOKS_TURN 32
+#define LOOKS_DEATH 8
+
+/*
+ * With thousands of children a look at all of them is most of a turn. After one
+ * that took so long there is none for that many times as long (fewer, if there
+ * are orphans to reap); meanwhile the kernel's signal names the dead, and what
+ * several at a time leave out is found by looking at workers, some every while.
+ */
+#define LONG_LOOK TSPAN_USECONDS(250)
+#define LOOK_REST 300
+#define LOOK_REST_ORPHANS 1
+#define LOOK_REST_MAX TSPAN_SECONDS(1)
+#define WORKERS_PAUSE TSPAN_MSECONDS(1)
+
+/*
+ * The kernel counts whom it kills for want of memory, and does not say who it
+ * was. Where it kills several at once, their deaths are seen within this time.
+ */
+#define OOM_BURST TSPAN_SECONDS(1)
+
+/* The longest explanation of a failure. */
+#define WHY_MAX 256
 
 /* libbsd's tree.h uses it in static functions and does not define it. */
 #ifndef __unused
@@ -87,7 +132,8 @@ worker_new(struct group *g, uint32_t process)
 	w->child_end = -1;
 	w->memory_fd = -1;
 	w->channel.fd = -1;
-	timeouts_init(w);
+	w->pickup.unread_since = TSTAMP_NEVER;
+	timer_init(&w->pickup.timer, timeouts_look);
 	worker_draw_id(w);
 	if (process == WORKER_TEMPLATE)
 		return w;
@@ -173,14 +219,6 @@ worker_find(struct supervisor *s, pid_t pid)
 	return RB_FIND(pids, &s->pids, &key);
 }
 
-struct worker *
-worker_after(struct supervisor *s, pid_t pid)
-{
-	struct worker key = { .pid = pid + 1 };
-
-	return RB_NFIND(pids, &s->pids, &key);
-}
-
 bool
 worker_is_starting(const struct supervisor *s, pid_t pid)
 {
@@ -213,4 +251,392 @@ worker_signal(struct worker *w, int sig, bool group)
 	log_debug(
 	    "sending signal %d to %s (pid %ld)", sig, w->id, (long)w->pid);
 	(void)child_signal(w->pid, sig, group);
+}
+
+/* --- how it ended ------------------------------------------------------ */
+
+static enum process_end
+death_end_of(const struct reap_death *d)
+{
+	return d->signal != 0 ? END_SIGNAL
+	    : d->status == 0  ? END_EXIT
+			      : END_FAILURE;
+}
+
+/* With handoff = stdio an exit ends the session, whatever its status. */
+static bool
+death_ended_session(const struct worker *w)
+{
+	return w->one_session && w->leaving.death.signal == 0 &&
+	    w->sup->pool.processes[w->process].handed > 0;
+}
+
+/*
+ * How the process ended, if that is a failure of its own; else false. session:
+ * that it died in, or "".
+ */
+static bool
+death_explain(
+    const struct worker *w, const char *session, char *buf, size_t size)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const struct app_options *o = &w->sup->pool.apps[x->app].options;
+	const struct reap_death *d = &w->leaving.death;
+	const char *when = session, *line = w->leaving.last_line;
+	bool clean = d->signal == 0 && d->status == 0, served;
+	char how[64];
+
+	/* A RETIRE without a session is a failure before min_server_life. */
+	if (x->asked && x->end == END_RETIRED && x->handed == 0 &&
+	    x->step_at - x->started < o->min_server_life) {
+		(void)snprintf(buf, size, "retired without a session");
+		return true;
+	}
+	/*
+	 * A job that ends well has served; where sessions are not known, a
+	 * process that ends well after min_server_life.
+	 */
+	if (o->sessions)
+		served = x->requests > 0;
+	else
+		served = !o->listens ||
+		    loop_now(&w->sup->loop) - x->started >= o->min_server_life;
+	if (x->asked || death_ended_session(w) || (clean && served))
+		return false;
+	if (!x->ready)
+		when = " before it was ready";
+	else if (clean && !o->sessions)
+		when = " within min_server_life";
+	else if (clean && session[0] == '\0')
+		when = " without a session";
+	(void)snprintf(buf, size, "%s%s%s%s%s",
+	    reap_explain(d, how, sizeof(how)), when,
+	    w->leaving.starved ? ", perhaps for want of memory" : "",
+	    line != NULL ? ": " : "", line != NULL ? line : "");
+	return true;
+}
+
+/* Warns if the end was not asked for, or took a session with it. */
+static void
+death_tell(struct worker *w, tstamp now)
+{
+	const struct pool *p = &w->sup->pool;
+	const struct process *x = &p->processes[w->process];
+	const struct reap_death *d = &w->leaving.death;
+	const char *reason =
+	    process_end_name(x->asked ? x->end : death_end_of(d));
+	uint32_t conn = x->conns.first;
+	char how[64], session[48] = "", why[WHY_MAX];
+
+	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
+		(void)snprintf(session, sizeof(session),
+		    " in a session of %.3f s",
+		    tspan_to_seconds(now - p->conns[conn].begun));
+	if (death_explain(w, session, why, sizeof(why))) {
+		group_failed(w->group, "%s", why);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s", why);
+		return;
+	}
+	tell_worker(w,
+	    session[0] != '\0' && !death_ended_session(w) ? LOG_LEVEL_WARN
+							  : LOG_LEVEL_DEBUG,
+	    EVENT_EXIT, reason, "%s%s", reap_explain(d, how, sizeof(how)),
+	    session);
+}
+
+/* --- the steps of leaving ---------------------------------------------- */
+
+/*
+ * A process leaves in these steps, each of which was once a loose field and a
+ * function that called the next; two of them wait for the keeper, and may have
+ * to wait in either order. What was seen without one of them: a session counted
+ * as lost whose DONE lay in the socket; a line "failed before it was ready"
+ * without the reason that the program had printed; a connection lost that a
+ * sibling could have served.
+ *
+ *	hear		What it has said still counts.
+ *	ask		One that was never ready has no connections: so the pool
+ *			learns of its death when all is known that its failure,
+ *			and that of the app, is told with.
+ *	pool_died	From here on others may be started in its place.
+ *	take_back	What it had not received goes back to the queue.
+ *	ask		Of one that was ready the last line comes behind that:
+ *			its connections shall not wait for it.
+ *	end		The log tells of the end after all that the process has
+ *			printed. The struct is freed, and the number with it.
+ */
+static void death_go_on(struct worker *w, tstamp now);
+
+static bool
+leaving_hear(struct worker *w, tstamp now)
+{
+	struct reaping *r = &w->sup->reaping;
+	unsigned long kills;
+
+	/*
+	 * The kernel may have killed the process for want of memory: it has
+	 * killed one since the last look, or that look was just now.
+	 */
+	if (w->leaving.death.signal == SIGKILL &&
+	    !w->sup->pool.processes[w->process].asked &&
+	    procinfo_oom_kills(&kills) == 0) {
+		if (kills != r->oom_kills)
+			r->starved_until = now + OOM_BURST;
+		r->oom_kills = kills;
+		w->leaving.starved = now < r->starved_until;
+	}
+	channel_read_rest(w, now);
+	return true;
+}
+
+static void
+leaving_answered(void *arg, const char *line, size_t len, tstamp now)
+{
+	struct worker *w = arg;
+
+	w->output = NULL;
+	if (len > 0)
+		w->leaving.last_line = strndup(line, len);
+	death_go_on(w, now);
+}
+
+/*
+ * Asks once for the last line on standard error, which may explain a failure;
+ * of SIGKILL no process can tell.
+ */
+static bool
+leaving_ask(struct worker *w, tstamp now)
+{
+	char why[WHY_MAX];
+
+	if (w->leaving.asked || w->leaving.death.signal == SIGKILL ||
+	    !death_explain(w, "", why, sizeof(why)))
+		return true;
+	w->leaving.asked = true;
+	return !keeper_leave(&w->output, leaving_answered, w, now);
+}
+
+static bool
+leaving_ask_unready(struct worker *w, tstamp now)
+{
+	return w->sup->pool.processes[w->process].ready || leaving_ask(w, now);
+}
+
+static bool
+leaving_pool_died(struct worker *w, tstamp now)
+{
+	char why[WHY_MAX];
+
+	if (death_explain(w, "", why, sizeof(why)))
+		group_failed(w->group, "%s", why);
+	pool_died(
+	    &w->sup->pool, w->process, death_end_of(&w->leaving.death), now);
+	return true;
+}
+
+static void
+leaving_taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, leaving.retake);
+	struct supervisor *s = w->sup;
+	uint32_t conn = channel_conn(s, buf, len);
+	bool its_own =
+	    conn != ILIST_NONE && s->pool.conns[conn].process == w->process;
+
+	/* With keep_alive our copy does if theirs could not be received. */
+	if (its_own && (fd != -1 || s->accepted[conn].fd != -1)) {
+		parking_taken(w->group, &s->accepted[conn], fd);
+		pool_retaken(&s->pool, conn, now);
+		return;
+	}
+	if (its_own)
+		w->leaving.lost = true;
+	if (fd != -1)
+		keeper_close(w->group, fd);
+}
+
+static void
+leaving_retaken(struct retake *r, bool complete, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, leaving.retake);
+	char name[96];
+
+	if (!complete || w->leaving.lost)
+		log_warnx("%s: what it left unread could not be taken back",
+		    worker_name(w, name, sizeof(name)));
+	death_go_on(w, now);
+}
+
+static bool
+leaving_take_back(struct worker *w, tstamp now)
+{
+	struct retake *r = &w->leaving.retake;
+
+	(void)now;
+	if (w->child_end == -1 || fdpass_unread(w->child_end) <= 0)
+		return true;
+	/* Its descriptor may be just the one that a connection needs. */
+	channel_close(w);
+	r->id = w->id;
+	r->child_end = w->child_end;
+	r->message = leaving_taken;
+	r->end = leaving_retaken;
+	keeper_take_back(w->group, r);
+	return false;
+}
+
+/* The pool counts sessions that the process had not ended as lost. */
+static bool
+leaving_end(struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process;
+
+	death_tell(w, now);
+	if (w->leaving.backs_off)
+		group_log_backoff(w->group, now);
+	for (uint32_t c = s->pool.processes[process].conns.first;
+	     c != ILIST_NONE; c = s->pool.conn_links[c].next)
+		parking_close(w->group, &s->accepted[c]);
+	fork_forget(w);
+	worker_free(w);
+	pool_gone(&s->pool, process, now);
+	return false;
+}
+
+/* A step tells whether it is over; else it goes on when it has its answer. */
+static bool (*const leaving_steps[])(struct worker *w, tstamp now) = {
+	leaving_hear,
+	leaving_ask_unready,
+	leaving_pool_died,
+	leaving_take_back,
+	leaving_ask,
+	leaving_end,
+};
+
+static void
+death_go_on(struct worker *w, tstamp now)
+{
+	while (leaving_steps[w->leaving.step++](w, now))
+		continue;
+}
+
+void
+death_begin(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	turn_for(w->group->app);
+	worker_died(w, death);
+	death_go_on(w, now);
+}
+
+/* --- reaping ----------------------------------------------------------- */
+
+/* Kills the rest of its group while the zombie pins the number. */
+static void
+death_reap_worker(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	reap_take(death->pid, true);
+	if (w->template != NULL)
+		template_died(w, death, now);
+	else
+		death_begin(w, death, now);
+}
+
+/* Reaps a child that is dead. Returns what it cost; 0: it has to wait. */
+static int
+death_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
+{
+	struct worker *w = worker_find(s, death->pid);
+
+	if (w != NULL) {
+		death_reap_worker(w, death, now);
+		return WORK_WORKER;
+	}
+	if (worker_is_starting(s, death->pid)) {
+		s->reaping.waits = true;
+		return 0;
+	}
+	fork_reap(s, death, now);
+	(void)keeper_exited(s, death->pid, now);
+	(void)poolcounter_exited(s, death, now);
+	(void)watch_exited(&s->watch, death->pid, now);
+	return WORK_ORPHAN;
+}
+
+/*
+ * The kernel tells of all dead orphans first: they are children of this thread,
+ * and workers of the one that started them. Returns when to go on.
+ */
+static tstamp
+death_look_at_workers(struct supervisor *s, tstamp now)
+{
+	struct reap_death death;
+	struct worker *w, after;
+	tstamp next = now + WORKERS_PAUSE;
+
+	for (int left = LOOKS_TURN; left > 0; left--) {
+		after.pid = s->reaping.looked_at + 1;
+		w = RB_NFIND(pids, &s->pids, &after);
+		s->reaping.looked_at = w == NULL ? 0 : w->pid;
+		if (w == NULL)
+			return s->reaping.look_at;
+		if (reap_peek(w->pid, &death)) {
+			death_reap_worker(w, &death, now);
+			left -= LOOKS_DEATH - 1;
+			next = now;
+		}
+	}
+	return tstamp_min(next, s->reaping.look_at);
+}
+
+static void
+death_reap_some(struct timer *t, tstamp now)
+{
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, reaping.timer);
+	/* Another signal does not come for those that are left. */
+	tstamp next = tstamp_add(now, 1), later;
+	struct reap_death death;
+	tspan began, took, rest;
+	int cost, work = 0;
+	bool found;
+
+	while (work < WORK_TURN && now >= s->reaping.look_at) {
+		began = loop_lasts(&s->loop);
+		found = reap_peek(0, &death);
+		took = loop_lasts(&s->loop) - began;
+		cost = found ? death_reap(s, &death, now) : 0;
+		rest = took <= LONG_LOOK  ? 0
+		    : cost == WORK_ORPHAN ? LOOK_REST_ORPHANS * took
+					  : LOOK_REST * took;
+		/* It may have been a busy machine, and not the children. */
+		s->reaping.look_at =
+		    tstamp_min(now + rest, now + LOOK_REST_MAX);
+		if (cost == 0) {
+			timer_set(&s->loop.timers, t, TSTAMP_NEVER);
+			return;
+		}
+		if (cost == WORK_ORPHAN)
+			next = tstamp_add(now, ORPHANS_PAUSE);
+		work += cost;
+	}
+	later = death_look_at_workers(s, now);
+	timer_set(&s->loop.timers, t, later > next ? later : next);
+}
+
+void
+death_signalled(struct supervisor *s, pid_t pid, tstamp now)
+{
+	struct reap_death death;
+
+	if (reap_peek(pid, &death))
+		(void)death_reap(s, &death, now);
+	if (s->reaping.timer.at == TSTAMP_NEVER || now < s->reaping.look_at)
+		death_reap_some(&s->reaping.timer, now);
+}
+
+void
+death_init(struct supervisor *s)
+{
+	timer_init(&s->reaping.timer, death_reap_some);
+	(void)procinfo_oom_kills(&s->reaping.oom_kills);
 }

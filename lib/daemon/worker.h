@@ -61,7 +61,7 @@ struct pickup {
 	struct timer timer; /* the next look; not set: all was received */
 };
 
-/* A worker from its death to the end of its struct; see death.c. */
+/* A worker from its death to the end of its struct; see worker.c. */
 struct leaving {
 	unsigned step; /* the next one */
 	struct reap_death death; /* all zero before */
@@ -109,32 +109,30 @@ struct worker {
 /* --- worker.c ---------------------------------------------------------- */
 
 /*
- * A worker not started yet, in the place of its number; or a template of the
- * group. NULL and errno. It is freed when the core has let its number go, or
- * does next.
+ * A worker not started yet, in the place of its number, or a template of the
+ * group; NULL and errno. Freed when the core has let the number go, or does
+ * next.
  */
 struct worker *worker_new(struct group *g, uint32_t process);
 void worker_free(struct worker *w);
 
 /*
- * A worker that is not started has no channel and no output any more, and
- * another identifier: a process may have had them.
+ * A worker that is not started loses its channel, output and identifier, which
+ * a process may have had, for another identifier.
  */
 void worker_disown(struct worker *w);
 
 /*
  * From its start to its death a process can be found by its pid, and signalled;
- * its packets are read. A dead worker is kept while what it never received is
- * taken back.
+ * its packets are read.
  */
 void worker_started(struct worker *w, pid_t pid);
 void worker_died(struct worker *w, const struct reap_death *);
 
-/* The process of this pid; the one with the next higher pid; NULL: none. */
+/* The process of this pid; NULL: none. */
 struct worker *worker_find(struct supervisor *s, pid_t pid);
-struct worker *worker_after(struct supervisor *s, pid_t pid);
 
-/* Whether one whose start is in the lane has it. */
+/* Whether a process has the pid whose start is in the lane. */
 bool worker_is_starting(const struct supervisor *s, pid_t pid);
 
 /*
@@ -146,15 +144,24 @@ void worker_signal(struct worker *w, int sig, bool group);
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
 
+void death_init(struct supervisor *s);
+
+/*
+ * SIGCHLD: reaps this child, of which the signal tells, and all others that are
+ * dead, a few of them now and the others in the next turns.
+ */
+void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
+
+/* The process is reaped, and its group killed: the steps of leaving begin. */
+void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
+
 /* --- start.c ----------------------------------------------------------- */
 
 /* Starts of one app under way at a time. */
 #define START_MAX_EACH 4
 
-/* ACTION_SPAWN: queues a worker. */
+/* ACTION_SPAWN queues a worker, which is freed if it is told to stop then. */
 void start_process(struct supervisor *s, const struct action *a, tstamp now);
-
-/* A queued worker is told to stop: it is never started, and freed. */
 void start_call_off(struct worker *w, tstamp now);
 
 /*
@@ -178,16 +185,15 @@ void start_unforked(struct worker *w, tstamp now);
 
 /* --- channel.c: the worker protocol; see apppool-worker(7) ------------- */
 
-/* Opens a channel, if processes of the app have one. 0, or -1 and errno. */
+/*
+ * Opens a channel, if processes of the app have one: 0, or -1 and errno; and
+ * closes our end of it.
+ */
 int channel_open(struct worker *w);
-
-/* Closes our end of it. */
 void channel_close(struct worker *w);
 
-/* ready() of worker.channel: reads what the process says. */
+/* ready() of worker.channel; and what a dead process said last. */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
-
-/* Reads what a dead process said last. */
 void channel_read_rest(struct worker *w, tstamp now);
 
 /* ACTION_HAND (0, or -1 and errno) and ACTION_STOP. */
@@ -205,29 +211,16 @@ uint32_t channel_conn(
 void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- death.c ----------------------------------------------------------- */
-
-void death_init(struct supervisor *s);
-
-/*
- * SIGCHLD: reaps this child, of which the signal tells, and all others that are
- * dead, a few of them now and the others in the next turns.
- */
-void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
-
-/* The process is reaped, and its group killed: the steps of leaving begin. */
-void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
-
 /* --- timeouts.c -------------------------------------------------------- */
-
-/* The worker is new. */
-void timeouts_init(struct worker *w);
 
 /*
  * The process was handed a connection: whether it receives that is looked at,
  * until it has, for pickup_timeout, which the pool is told in time.
  */
 void timeouts_await_pickup(struct worker *w, tstamp now);
+
+/* fire() of pickup.timer. */
+void timeouts_look(struct timer *t, tstamp now);
 
 /*
  * Since when the process has received nothing though a connection lies unread
@@ -312,8 +305,8 @@ void template_started(struct template *t, const char *why, tstamp now);
 
 /*
  * Has the template of the app fork the worker, which has its channel and no
- * output yet; then start_known() or start_unforked() is called, or it is
- * freed. False: there is no template for it, or no room.
+ * output yet: start_known() or start_unforked() follows. False: there is no
+ * template for it, or no room.
  */
 bool template_fork(struct worker *w);
 
@@ -343,10 +336,11 @@ void fork_forget(const struct worker *by);
 void fork_signal(const struct fork *f, int sig);
 
 /*
- * A worker that is being forked is killed, and cannot be found: it sees the end
- * of its channel, and is freed.
+ * There is no process (pid 0), or not what it should be: it sees the end of its
+ * channel. The worker is started by itself, unless it is to end anyway, and the
+ * template that was asked is blamed.
  */
-void fork_abandon(struct worker *w, tstamp now);
+void fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now);
 
 /*
  * A child is dead that nobody knows: reaps it, with the rest of its group if it

@@ -69,7 +69,7 @@ receive(uint32_t process)
 	return n > 0;
 }
 
-/* As death.c does it from here on. */
+/* As worker.c does it from here on. */
 static void
 finish(struct worker *w)
 {
