@@ -99,8 +99,7 @@ lock(void)
 	return apppool_lock("k", 1, 1, 0, APPPOOL_ME);
 }
 
-static void
-every_answer_has_its_value(void)
+TEST_ALONE(every_answer_has_its_value)
 {
 	static const char *const answers[] = { "LOCKED\n", "DONE\n",
 		"QUEUE_FULL\n", "TIMEOUT\n", "RELEASED\n" };
@@ -117,8 +116,7 @@ every_answer_has_its_value(void)
 	CHECK_EQ(1, service.connections);
 }
 
-static void
-without_a_key_the_newest_lock_is_released(void)
+TEST_ALONE(without_a_key_the_newest_lock_is_released)
 {
 	static const char *const answers[] = { "LOCKED\n", "RELEASED\n" };
 
@@ -130,8 +128,7 @@ without_a_key_the_newest_lock_is_released(void)
 	CHECK_STR("ACQ4ME k 1 1 0\nRELEASE\n", service.heard);
 }
 
-static void
-refused_requests_are_errors(void)
+TEST_ALONE(refused_requests_are_errors)
 {
 	static const char *const answers[] = { "LOCK_HELD\n",
 		"ERROR TOO_MANY_KEYS\n", "ERROR BAD_SYNTAX\n", "LOCKED\n" };
@@ -146,8 +143,7 @@ refused_requests_are_errors(void)
 	CHECK_EQ(2, service.connections);
 }
 
-static void
-wrong_arguments_are_not_sent(void)
+TEST_ALONE(wrong_arguments_are_not_sent)
 {
 	static const char *const none[] = { NULL };
 	static char key[902];
@@ -178,8 +174,7 @@ wrong_arguments_are_not_sent(void)
 	CHECK_EQ(0, service.connections);
 }
 
-static void
-without_a_lock_a_lost_connection_is_made_again(void)
+TEST_ALONE(without_a_lock_a_lost_connection_is_made_again)
 {
 	static const char *const answers[] = { "TIMEOUT\n", NULL, "LOCKED\n" };
 
@@ -189,8 +184,7 @@ without_a_lock_a_lost_connection_is_made_again(void)
 	CHECK_EQ(2, service.connections);
 }
 
-static void
-with_a_lock_a_lost_connection_is_an_error(void)
+TEST_ALONE(with_a_lock_a_lost_connection_is_an_error)
 {
 	static const char *const answers[] = { "LOCKED\n", NULL };
 
@@ -200,8 +194,7 @@ with_a_lock_a_lost_connection_is_an_error(void)
 	CHECK_ERRNO(EPERM, apppool_unlock("k"));
 }
 
-static void
-a_service_that_does_not_answer_is_left(void)
+TEST_ALONE(a_service_that_does_not_answer_is_left)
 {
 	static const char *const answers[] = { "" };
 
@@ -209,16 +202,14 @@ a_service_that_does_not_answer_is_left(void)
 	CHECK_ERRNO(ETIMEDOUT, lock());
 }
 
-static void
-a_missing_service_is_an_error(void)
+TEST_ALONE(a_missing_service_is_an_error)
 {
 	CHECK_EQ(0, apppool_counter("unix:/nonexistent/counter"));
 	CHECK_ERRNO(ENOENT, lock());
 	CHECK_ERRNO(EPERM, apppool_unlock("k"));
 }
 
-static void
-a_missing_server_is_passed_over(void)
+TEST_ALONE(a_missing_server_is_passed_over)
 {
 	static const char *const answers[] = { "LOCKED\n", "RELEASED\n" };
 	char address[256];
@@ -231,8 +222,7 @@ a_missing_server_is_passed_over(void)
 	CHECK_EQ(0, apppool_unlock("k"));
 }
 
-static void
-a_missing_server_is_left_alone_for_a_second(void)
+TEST_ALONE(a_missing_server_is_left_alone_for_a_second)
 {
 	static const char *const answers[] = { "LOCKED\n", "RELEASED\n" };
 	char path[128];
@@ -259,8 +249,7 @@ a_missing_server_is_left_alone_for_a_second(void)
 }
 
 /* The expected numbers are those of PHP's hexdec(substr(sha1(key), 0, 4)). */
-static void
-a_key_becomes_one_of_the_slots(void)
+TEST(a_key_becomes_one_of_the_slots)
 {
 	char buf[16];
 
@@ -274,8 +263,7 @@ a_key_becomes_one_of_the_slots(void)
 	    EINVAL, apppool_slot_key(buf, sizeof(buf), "T", "k", 65537));
 }
 
-static void
-an_address_is_checked_where_it_is_given(void)
+TEST(an_address_is_checked_where_it_is_given)
 {
 	static const char *const wrong[] = { "", "unix:", ":7531",
 		"host:", "host:http", "host:0", "host:65536", "host:1x",
@@ -296,8 +284,7 @@ an_address_is_checked_where_it_is_given(void)
 	CHECK_EQ(0, apppool_counter(NULL));
 }
 
-static void
-the_environment_names_the_service(void)
+TEST_ALONE(the_environment_names_the_service)
 {
 	CHECK_EQ(0, apppool_counter(NULL));
 	unsetenv("APPPOOL_COUNTER");
@@ -313,8 +300,7 @@ lock_and_end(void *arg)
 	return arg;
 }
 
-static void
-a_threads_connection_ends_with_the_thread(void)
+TEST_ALONE(a_threads_connection_ends_with_the_thread)
 {
 	static const char *const answers[] = { "LOCKED\n", "LOCKED\n" };
 	pthread_t thread;
@@ -327,8 +313,7 @@ a_threads_connection_ends_with_the_thread(void)
 	CHECK_EQ(2, service.connections);
 }
 
-static void
-a_forked_process_gets_its_own_connection(void)
+TEST_ALONE(a_forked_process_gets_its_own_connection)
 {
 	static const char *const answers[] = { "LOCKED\n", "RELEASED\n" };
 	int status;
@@ -344,25 +329,4 @@ a_forked_process_gets_its_own_connection(void)
 	CHECK_EQ(0, apppool_unlock("k"));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.end = finish;
-	RUN_ALONE(every_answer_has_its_value);
-	RUN_ALONE(without_a_key_the_newest_lock_is_released);
-	RUN_ALONE(refused_requests_are_errors);
-	RUN_ALONE(wrong_arguments_are_not_sent);
-	RUN_ALONE(without_a_lock_a_lost_connection_is_made_again);
-	RUN_ALONE(with_a_lock_a_lost_connection_is_an_error);
-	RUN_ALONE(a_service_that_does_not_answer_is_left);
-	RUN_ALONE(a_missing_service_is_an_error);
-	RUN_ALONE(a_missing_server_is_passed_over);
-	RUN_ALONE(a_missing_server_is_left_alone_for_a_second);
-	RUN(a_key_becomes_one_of_the_slots);
-	RUN(an_address_is_checked_where_it_is_given);
-	RUN_ALONE(the_environment_names_the_service);
-	RUN_ALONE(a_threads_connection_ends_with_the_thread);
-	RUN_ALONE(a_forked_process_gets_its_own_connection);
-	return check_finish();
-}
+TESTS(NULL, finish)

@@ -1,4 +1,4 @@
-/* libapppool, with the test in the place of the daemon. */
+/* libapppool, whose state is the process's, with the test for the daemon. */
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -101,8 +101,7 @@ at_end_of_file(int client)
 	return recv(client, &c, 1, MSG_DONTWAIT) == 0;
 }
 
-static void
-opening_keeps_the_values_of_variables_that_are_taken_away(void)
+TEST_ALONE(opening_keeps_the_values_of_variables_that_are_taken_away)
 {
 	static const char *const names[] = { "APPPOOL_PROTOCOL", "APPPOOL_FD",
 		"APPPOOL_APP", "APPPOOL_ID", "APPPOOL_SLOT" };
@@ -118,8 +117,7 @@ opening_keeps_the_values_of_variables_that_are_taken_away(void)
 	CHECK_EQ(3, apppool_slot());
 }
 
-static void
-opening_and_being_ready_happen_once(void)
+TEST_ALONE(opening_and_being_ready_happen_once)
 {
 	start();
 	CHECK_ERRNO(EALREADY, apppool_ready());
@@ -128,16 +126,14 @@ opening_and_being_ready_happen_once(void)
 	CHECK_ERRNO(EALREADY, apppool_open());
 }
 
-static void
-opening_without_a_daemon_is_ENOENT(void)
+TEST_ALONE(opening_without_a_daemon_is_ENOENT)
 {
 	prepare();
 	unsetenv("APPPOOL_PROTOCOL");
 	CHECK_ERRNO(ENOENT, apppool_open());
 }
 
-static void
-another_version_is_EPROTONOSUPPORT(void)
+TEST_ALONE(another_version_is_EPROTONOSUPPORT)
 {
 	prepare();
 	setenv("APPPOOL_PROTOCOL", "2", 1);
@@ -145,8 +141,7 @@ another_version_is_EPROTONOSUPPORT(void)
 	CHECK_STR("2", getenv("APPPOOL_PROTOCOL"));
 }
 
-static void
-senseless_variables_are_EINVAL(void)
+TEST_ALONE(senseless_variables_are_EINVAL)
 {
 	static const char *const bad[] = { "", " 3", "+3", "-1", "3x", "0x3",
 		"2147483648", "18446744073709551616", "99999999999999999999" };
@@ -164,8 +159,7 @@ senseless_variables_are_EINVAL(void)
 	CHECK_ERRNO(EINVAL, apppool_open());
 }
 
-static void
-a_wrong_descriptor_has_an_errno_of_its_own(void)
+TEST_ALONE(a_wrong_descriptor_has_an_errno_of_its_own)
 {
 	int pair[2];
 	char text[16];
@@ -181,8 +175,7 @@ a_wrong_descriptor_has_an_errno_of_its_own(void)
 	CHECK_ERRNO(EPROTOTYPE, apppool_open());
 }
 
-static void
-every_call_before_open_is_ENOTCONN(void)
+TEST_ALONE(every_call_before_open_is_ENOTCONN)
 {
 	CHECK_ERRNO(ENOTCONN, apppool_ready());
 	CHECK_ERRNO(ENOTCONN, apppool_accept());
@@ -193,8 +186,7 @@ every_call_before_open_is_ENOTCONN(void)
 	CHECK_STR(NULL, apppool_id());
 }
 
-static void
-only_a_failure_may_be_said_before_ready(void)
+TEST_ALONE(only_a_failure_may_be_said_before_ready)
 {
 	prepare();
 	CHECK_EQ(0, apppool_open());
@@ -207,8 +199,7 @@ only_a_failure_may_be_said_before_ready(void)
 	CHECK_STR("FAIL no database on port 5432", heard());
 }
 
-static void
-a_connection_arrives_blocking_cloexec_and_alive(void)
+TEST_ALONE(a_connection_arrives_blocking_cloexec_and_alive)
 {
 	char text[8] = "";
 	int client;
@@ -224,8 +215,7 @@ a_connection_arrives_blocking_cloexec_and_alive(void)
 	CHECK_STR("hi", text);
 }
 
-static void
-done_closes_the_connection_and_names_its_serial(void)
+TEST_ALONE(done_closes_the_connection_and_names_its_serial)
 {
 	int client, fd;
 
@@ -246,8 +236,7 @@ start_with_keep_alive(void)
 	start();
 }
 
-static void
-park_hands_the_connection_back_blocking_and_names_its_serial(void)
+TEST_ALONE(park_hands_the_connection_back_blocking_and_names_its_serial)
 {
 	int client, fd, copy;
 
@@ -265,8 +254,7 @@ park_hands_the_connection_back_blocking_and_names_its_serial(void)
 	CHECK_STR("PARK 18", heard());
 }
 
-static void
-park_without_keep_alive_is_done(void)
+TEST_ALONE(park_without_keep_alive_is_done)
 {
 	start();
 	hand(18);
@@ -275,8 +263,7 @@ park_without_keep_alive_is_done(void)
 	CHECK_STR("DONE 18", heard());
 }
 
-static void
-a_connection_not_held_is_EBADF(void)
+TEST_ALONE(a_connection_not_held_is_EBADF)
 {
 	int fd;
 
@@ -295,8 +282,7 @@ a_connection_not_held_is_EBADF(void)
 	CHECK(fcntl(daemon_end, F_GETFD) != -1);
 }
 
-static void
-several_connections_end_in_any_order(void)
+TEST_ALONE(several_connections_end_in_any_order)
 {
 	int fds[4];
 
@@ -315,8 +301,7 @@ several_connections_end_in_any_order(void)
 	CHECK_STR("DONE 2", heard());
 }
 
-static void
-descriptors_may_have_any_number(void)
+TEST_ALONE(descriptors_may_have_any_number)
 {
 	struct rlimit limit;
 	int fds[2];
@@ -338,8 +323,7 @@ descriptors_may_have_any_number(void)
 	CHECK_STR("DONE 1", heard());
 }
 
-static void
-a_connection_closed_without_a_word_is_done_when_its_number_returns(void)
+TEST_ALONE(a_connection_closed_without_a_word_is_done_when_its_number_returns)
 {
 	int fd;
 
@@ -354,8 +338,7 @@ a_connection_closed_without_a_word_is_done_when_its_number_returns(void)
 	CHECK_EQ(20, apppool_waited(fd));
 }
 
-static void
-a_connection_without_its_descriptor_is_lost_and_the_next_waited_for(void)
+TEST_ALONE(a_connection_without_its_descriptor_is_lost_and_the_next_waited_for)
 {
 	start();
 	send_text("CONN 5 0", -1);
@@ -364,8 +347,7 @@ a_connection_without_its_descriptor_is_lost_and_the_next_waited_for(void)
 	CHECK_STR("LOST 5", heard());
 }
 
-static void
-a_connection_beyond_the_limit_is_lost(void)
+TEST_ALONE(a_connection_beyond_the_limit_is_lost)
 {
 	struct rlimit limit;
 	struct rlimit none = { .rlim_cur = 0 };
@@ -382,8 +364,7 @@ a_connection_beyond_the_limit_is_lost(void)
 	CHECK(at_end_of_file(client));
 }
 
-static void
-connections_handed_before_stop_are_served_and_none_after_it(void)
+TEST_ALONE(connections_handed_before_stop_are_served_and_none_after_it)
 {
 	int fd;
 
@@ -398,8 +379,7 @@ connections_handed_before_stop_are_served_and_none_after_it(void)
 	CHECK_STR("DONE 1", heard());
 }
 
-static void
-a_daemon_that_is_gone_is_ESHUTDOWN(void)
+TEST_ALONE(a_daemon_that_is_gone_is_ESHUTDOWN)
 {
 	int fd;
 
@@ -413,8 +393,7 @@ a_daemon_that_is_gone_is_ESHUTDOWN(void)
 	CHECK_EQ(-1, fcntl(fd, F_GETFD));
 }
 
-static void
-an_unknown_message_is_EPROTO_and_keeps_no_descriptor(void)
+TEST_ALONE(an_unknown_message_is_EPROTO_and_keeps_no_descriptor)
 {
 	static const char *const bad[] = { "DANCE", "CONN", "CONN 1",
 		"CONN x 1", "CONN 1 1 1", "CONN  1 1", "CONN 1 -1",
@@ -434,8 +413,7 @@ an_unknown_message_is_EPROTO_and_keeps_no_descriptor(void)
 	CHECK_EQ(30, apppool_waited(apppool_accept()));
 }
 
-static void
-retire_is_said_once_and_connections_under_way_are_served(void)
+TEST_ALONE(retire_is_said_once_and_connections_under_way_are_served)
 {
 	start();
 	CHECK_EQ(0, apppool_retire());
@@ -446,8 +424,7 @@ retire_is_said_once_and_connections_under_way_are_served(void)
 	CHECK_EQ(0, apppool_done(apppool_accept()));
 }
 
-static void
-texts_are_one_line_of_ascii(void)
+TEST_ALONE(texts_are_one_line_of_ascii)
 {
 	start();
 	CHECK_EQ(0,
@@ -459,8 +436,7 @@ texts_are_one_line_of_ascii(void)
 	CHECK_STR("STATUS as it is 100% fine", heard());
 }
 
-static void
-texts_are_sent_whole_or_not_at_all(void)
+TEST_ALONE(texts_are_sent_whole_or_not_at_all)
 {
 	char text[4097];
 	size_t fits = 4096 - strlen("EVENT ");
@@ -473,8 +449,7 @@ texts_are_sent_whole_or_not_at_all(void)
 	CHECK(silent());
 }
 
-static void
-only_a_status_may_be_empty(void)
+TEST_ALONE(only_a_status_may_be_empty)
 {
 	start();
 	CHECK_ERRNO(EINVAL, apppool_event("%s", ""));
@@ -490,8 +465,7 @@ note(int sig)
 	(void)sig;
 }
 
-static void
-a_signal_ends_the_wait_as_it_does_in_accept(void)
+TEST_ALONE(a_signal_ends_the_wait_as_it_does_in_accept)
 {
 	struct sigaction sa = { .sa_handler = note };
 	struct itimerval often = { { 0, 20000 }, { 0, 20000 } };
@@ -502,8 +476,7 @@ a_signal_ends_the_wait_as_it_does_in_accept(void)
 	CHECK_ERRNO(EINTR, apppool_accept());
 }
 
-static void
-a_nonblocking_socket_gives_EAGAIN(void)
+TEST_ALONE(a_nonblocking_socket_gives_EAGAIN)
 {
 	start();
 	CHECK_EQ(0, fcntl(apppool_fd(), F_SETFL, O_NONBLOCK));
@@ -530,8 +503,7 @@ read_slowly(void *wrong)
 }
 
 /* Whether the socket blocks or not. */
-static void
-messages_wait_for_a_slow_daemon(void)
+TEST_ALONE(messages_wait_for_a_slow_daemon)
 {
 	pthread_t reader;
 	int wrong = 0;
@@ -562,8 +534,7 @@ serve(void *count)
 	return errno == ESHUTDOWN ? count : NULL;
 }
 
-static void
-threads_share_the_work_and_all_hear_stop(void)
+TEST_ALONE(threads_share_the_work_and_all_hear_stop)
 {
 	pthread_t threads[THREADS];
 	int served[THREADS] = { 0 };
@@ -738,8 +709,7 @@ check_ends(pid_t pid)
 	CHECK_EQ(0, status);
 }
 
-static void
-a_template_forks_our_children_with_a_name_and_a_group_of_their_own(void)
+TEST_ALONE(a_template_forks_our_children_with_a_name_and_a_group_of_their_own)
 {
 	pid_t template = start_program(true), pid;
 	int template_end = daemon_end;
@@ -758,8 +728,7 @@ a_template_forks_our_children_with_a_name_and_a_group_of_their_own(void)
 }
 
 /* What of the three a template has closed is open in its workers. */
-static void
-after_fork_prints_in_the_worker_whatever_its_template_has_closed(void)
+TEST_ALONE(after_fork_prints_in_the_worker_whatever_its_template_has_closed)
 {
 	for (closed = 0; closed < 8; closed++) {
 		pid_t template = start_program(true), pid;
@@ -776,8 +745,7 @@ after_fork_prints_in_the_worker_whatever_its_template_has_closed(void)
 	}
 }
 
-static void
-a_template_ends_well_when_the_daemon_is_gone(void)
+TEST_ALONE(a_template_ends_well_when_the_daemon_is_gone)
 {
 	pid_t template = start_program(true);
 	int status = -1;
@@ -788,8 +756,7 @@ a_template_ends_well_when_the_daemon_is_gone(void)
 	CHECK_EQ(0, status);
 }
 
-static void
-a_worker_becomes_a_template_and_goes_on(void)
+TEST_ALONE(a_worker_becomes_a_template_and_goes_on)
 {
 	pid_t worker = start_program(false), template, pid;
 	int worker_end = daemon_end;
@@ -810,8 +777,7 @@ a_worker_becomes_a_template_and_goes_on(void)
 	check_ends(template);
 }
 
-static void
-a_process_without_a_template_goes_on_at_once(void)
+TEST_ALONE(a_process_without_a_template_goes_on_at_once)
 {
 	prepare();
 	CHECK_EQ(0, apppool_open());
@@ -821,48 +787,4 @@ a_process_without_a_template_goes_on_at_once(void)
 	CHECK_ERRNO(EALREADY, apppool_template(NULL));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	/* The library's state is the process's. */
-	RUN_ALONE(opening_keeps_the_values_of_variables_that_are_taken_away);
-	RUN_ALONE(opening_and_being_ready_happen_once);
-	RUN_ALONE(opening_without_a_daemon_is_ENOENT);
-	RUN_ALONE(another_version_is_EPROTONOSUPPORT);
-	RUN_ALONE(senseless_variables_are_EINVAL);
-	RUN_ALONE(a_wrong_descriptor_has_an_errno_of_its_own);
-	RUN_ALONE(every_call_before_open_is_ENOTCONN);
-	RUN_ALONE(only_a_failure_may_be_said_before_ready);
-	RUN_ALONE(a_connection_arrives_blocking_cloexec_and_alive);
-	RUN_ALONE(done_closes_the_connection_and_names_its_serial);
-	RUN_ALONE(park_hands_the_connection_back_blocking_and_names_its_serial);
-	RUN_ALONE(park_without_keep_alive_is_done);
-	RUN_ALONE(a_connection_not_held_is_EBADF);
-	RUN_ALONE(several_connections_end_in_any_order);
-	RUN_ALONE(descriptors_may_have_any_number);
-	RUN_ALONE(
-	    a_connection_closed_without_a_word_is_done_when_its_number_returns);
-	RUN_ALONE(
-	    a_connection_without_its_descriptor_is_lost_and_the_next_waited_for);
-	RUN_ALONE(a_connection_beyond_the_limit_is_lost);
-	RUN_ALONE(connections_handed_before_stop_are_served_and_none_after_it);
-	RUN_ALONE(a_daemon_that_is_gone_is_ESHUTDOWN);
-	RUN_ALONE(an_unknown_message_is_EPROTO_and_keeps_no_descriptor);
-	RUN_ALONE(retire_is_said_once_and_connections_under_way_are_served);
-	RUN_ALONE(texts_are_one_line_of_ascii);
-	RUN_ALONE(texts_are_sent_whole_or_not_at_all);
-	RUN_ALONE(only_a_status_may_be_empty);
-	RUN_ALONE(a_signal_ends_the_wait_as_it_does_in_accept);
-	RUN_ALONE(a_nonblocking_socket_gives_EAGAIN);
-	RUN_ALONE(messages_wait_for_a_slow_daemon);
-	RUN_ALONE(threads_share_the_work_and_all_hear_stop);
-	RUN_ALONE(
-	    a_template_forks_our_children_with_a_name_and_a_group_of_their_own);
-	RUN_ALONE(
-	    after_fork_prints_in_the_worker_whatever_its_template_has_closed);
-	RUN_ALONE(a_template_ends_well_when_the_daemon_is_gone);
-	RUN_ALONE(a_worker_becomes_a_template_and_goes_on);
-	RUN_ALONE(a_process_without_a_template_goes_on_at_once);
-	return check_finish();
-}
+TESTS(NULL, NULL)

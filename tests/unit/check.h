@@ -4,13 +4,16 @@
 /*
  * A unit test is a program of functions, one fact each:
  *
- *	int
- *	main(int argc, char **argv)
+ *	TEST(the_oldest_goes_first)
  *	{
- *		check_start(argc, argv);
- *		RUN(the_oldest_goes_first);
- *		return check_finish();
+ *		...
  *	}
+ *
+ *	TESTS(begin, end)
+ *
+ * The last line is its main(), which runs them in their order, begin() before
+ * and end() after each; either may be NULL.  A main() that does more calls
+ * check_start(), check_all() and check_finish().
  *
  * It prints "ok NAME", "FAIL NAME" or "skip NAME" for each of them and ends
  * with a line "## passed=P total=T"; what was skipped counts in neither.
@@ -31,10 +34,18 @@
 #include <string.h>
 #include <unistd.h>
 
+struct check_test {
+	const char *name;
+	void (*function)(void);
+	struct check_test *next;
+	bool alone;
+};
+
 static struct {
 	const char *only;
 	void (*begin)(void); /* before and after each function; or NULL */
 	void (*end)(void);
+	struct check_test *first, *last;
 	unsigned passed;
 	unsigned total;
 	bool failed;
@@ -75,9 +86,32 @@ static struct {
 		return; \
 	} while (0)
 
-#define RUN(function) check_run(#function, function, false)
+#define TEST(function) CHECK_ADD(function, false)
 
 /* In a process of its own, for what keeps its state in the process. */
+#define TEST_ALONE(function) CHECK_ADD(function, true)
+
+#define CHECK_ADD(test, is_alone) \
+	static void test(void); \
+	__attribute__((constructor)) static void test##_is_a_test(void) \
+	{ \
+		static struct check_test t = { #test, test, NULL, is_alone }; \
+\
+		check_add(&t); \
+	} \
+	static void test(void)
+
+#define TESTS(begin_each, end_each) \
+	int main(int argc, char **argv) \
+	{ \
+		check_start(argc, argv); \
+		check.begin = begin_each; \
+		check.end = end_each; \
+		check_all(); \
+		return check_finish(); \
+	}
+
+#define RUN(function) check_run(#function, function, false)
 #define RUN_ALONE(function) check_run(#function, function, true)
 
 static inline bool
@@ -210,6 +244,23 @@ check_run(const char *name, void (*function)(void), bool alone)
 	if (!check.failed)
 		check.passed++;
 	printf("%s %s\n", check.failed ? "FAIL" : "ok", name);
+}
+
+static inline void
+check_add(struct check_test *t)
+{
+	if (check.first == NULL)
+		check.first = t;
+	else
+		check.last->next = t;
+	check.last = t;
+}
+
+static inline void
+check_all(void)
+{
+	for (struct check_test *t = check.first; t != NULL; t = t->next)
+		check_run(t->name, t->function, t->alone);
 }
 
 static inline void

@@ -38,8 +38,7 @@ target(tspan expected, const char *before, const char *options)
 	conf_free(conf);
 }
 
-static void
-a_threshold_nearer_to_the_app_turns_a_target_off(void)
+TEST(a_threshold_nearer_to_the_app_turns_a_target_off)
 {
 	target(0, "", "");
 	for (size_t i = 0; i < 3; i++)
@@ -50,8 +49,7 @@ a_threshold_nearer_to_the_app_turns_a_target_off(void)
 	    "kill_interval = 1s gain = 0.2");
 }
 
-static void
-of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules(void)
+TEST(of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules)
 {
 	target(TSPAN_SECONDS(1), "defaults { multi_threshold = 50 }",
 	    "target_wait = 1s");
@@ -60,8 +58,7 @@ of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules(void)
 	target(0, "defaults { target_wait = 1s }", "target_wait = 0");
 }
 
-static void
-no_target_is_kept_where_waits_or_ends_are_unknown(void)
+TEST(no_target_is_kept_where_waits_or_ends_are_unknown)
 {
 	target(0, "", "prefetch = 1 queue = private");
 	target(
@@ -78,8 +75,7 @@ no_target_is_kept_where_waits_or_ends_are_unknown(void)
 
 /* ---- between apps ---- */
 
-static void
-a_control_socket_too_long_is_a_mistake(void)
+TEST(a_control_socket_too_long_is_a_mistake)
 {
 	char text[512];
 	char path[200];
@@ -92,8 +88,7 @@ a_control_socket_too_long_is_a_mistake(void)
 
 /* ---- what is not there yet, or not here ---- */
 
-static void
-an_option_for_sessions_is_a_mistake_without_them(void)
+TEST(an_option_for_sessions_is_a_mistake_without_them)
 {
 	static const char *const names[] = { "queue", "limit", "prefetch",
 		"concurrency", "max_requests", "request_timeout",
@@ -130,8 +125,7 @@ become_nobody(void)
 	    setuid(nobody->pw_uid) == 0;
 }
 
-static void
-only_root_can_be_another_user(void)
+TEST_ALONE(only_root_can_be_another_user)
 {
 	struct conf *conf;
 
@@ -153,8 +147,7 @@ only_root_can_be_another_user(void)
 	conf_free(conf);
 }
 
-static void
-keepers_have_a_user_that_no_app_has(void)
+TEST(keepers_have_a_user_that_no_app_has)
 {
 	struct conf *conf;
 
@@ -173,8 +166,7 @@ keepers_have_a_user_that_no_app_has(void)
 	    APP("user = 65530 group = nogroup"));
 }
 
-static void
-a_user_without_a_name_has_a_number(void)
+TEST_ALONE(a_user_without_a_name_has_a_number)
 {
 	struct conf *conf;
 
@@ -192,8 +184,7 @@ a_user_without_a_name_has_a_number(void)
 	    APP("user = 54320"));
 }
 
-static void
-a_load_of_the_file_alone_asks_for_no_user_and_no_host(void)
+TEST_ALONE(a_load_of_the_file_alone_asks_for_no_user_and_no_host)
 {
 	NEED(become_nobody());
 	(void)remove(in_folder("pool.conf"));
@@ -207,8 +198,7 @@ a_load_of_the_file_alone_asks_for_no_user_and_no_host(void)
 	    "on_full = \"reply:/no/such/file\" }\n");
 }
 
-static void
-as_root_an_app_has_the_user_that_is_named(void)
+TEST(as_root_an_app_has_the_user_that_is_named)
 {
 	const struct conf_program *p;
 	struct conf *conf;
@@ -238,8 +228,7 @@ as_root_an_app_has_the_user_that_is_named(void)
 	conf_free(conf);
 }
 
-static void
-an_unknown_user_makes_its_app_fail_alone(void)
+TEST(an_unknown_user_makes_its_app_fail_alone)
 {
 	char *mistakes;
 	char *warnings;
@@ -268,8 +257,7 @@ an_unknown_user_makes_its_app_fail_alone(void)
 /* The folder of the default socket may be out of reach for the test. */
 #define NO_CONTROL "control = \"\" "
 
-static void
-a_program_not_in_path_makes_its_app_fail_alone(void)
+TEST(a_program_not_in_path_makes_its_app_fail_alone)
 {
 	char *mistakes;
 	char *warnings;
@@ -287,8 +275,7 @@ a_program_not_in_path_makes_its_app_fail_alone(void)
 	free(warnings);
 }
 
-static void
-the_name_of_an_app_can_be_part_of_its_program(void)
+TEST(the_name_of_an_app_can_be_part_of_its_program)
 {
 	struct conf *conf = conf_right(
 	    "app true { handoff = none command = \"/bin/{app}\" }\n");
@@ -298,8 +285,7 @@ the_name_of_an_app_can_be_part_of_its_program(void)
 	conf_free(conf);
 }
 
-static void
-a_program_that_cannot_be_run_is_a_mistake(void)
+TEST(a_program_that_cannot_be_run_is_a_mistake)
 {
 	conf_write("plain", "text");
 	chmod(in_folder("plain"), 0644);
@@ -314,8 +300,7 @@ a_program_that_cannot_be_run_is_a_mistake(void)
 		       "app c { handoff = none command = \"/bin/sleep 5\" }\n");
 }
 
-static void
-a_missing_root_directory_is_reported_once(void)
+TEST(a_missing_root_directory_is_reported_once)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
@@ -327,8 +312,7 @@ a_missing_root_directory_is_reported_once(void)
 	    "}\n");
 }
 
-static void
-an_address_in_use_is_a_mistake_under_t(void)
+TEST(an_address_in_use_is_a_mistake_under_t)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -352,8 +336,7 @@ an_address_in_use_is_a_mistake_under_t(void)
 	MISTAKES_WITH(STRICT, "", text);
 }
 
-static void
-a_port_that_needs_a_right_is_a_mistake_under_t(void)
+TEST_ALONE(a_port_that_needs_a_right_is_a_mistake_under_t)
 {
 	unsigned first = 0;
 	char *found;
@@ -380,8 +363,7 @@ all_are_ours(const struct conf_listen *l)
 	return true;
 }
 
-static void
-an_address_of_our_own_daemon_is_no_mistake(void)
+TEST(an_address_of_our_own_daemon_is_no_mistake)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct conf_report report;
@@ -410,8 +392,7 @@ an_address_of_our_own_daemon_is_no_mistake(void)
 
 /* ---- the nearest name ---- */
 
-static void
-a_distance_counts_edits(void)
+TEST(a_distance_counts_edits)
 {
 	CHECK_EQ(0, suggest_distance("abc", "abc"));
 	CHECK_EQ(1, suggest_distance("abc", "acb"));
@@ -421,8 +402,7 @@ a_distance_counts_edits(void)
 	CHECK_EQ(3, suggest_distance("kitten", "sitting"));
 }
 
-static void
-the_nearest_name_is_suggested(void)
+TEST(the_nearest_name_is_suggested)
 {
 	static const char *const names[] = { "listen", "user", "umask", NULL };
 	char longest[200];
@@ -598,26 +578,7 @@ main(int argc, char **argv)
 {
 	conf_folder_make();
 	check_start(argc, argv);
-	RUN(a_threshold_nearer_to_the_app_turns_a_target_off);
-	RUN(of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules);
-	RUN(no_target_is_kept_where_waits_or_ends_are_unknown);
-	RUN(a_control_socket_too_long_is_a_mistake);
-	RUN(an_option_for_sessions_is_a_mistake_without_them);
-	RUN_ALONE(only_root_can_be_another_user);
-	RUN_ALONE(a_user_without_a_name_has_a_number);
-	RUN_ALONE(a_load_of_the_file_alone_asks_for_no_user_and_no_host);
-	RUN(as_root_an_app_has_the_user_that_is_named);
-	RUN(keepers_have_a_user_that_no_app_has);
-	RUN(an_unknown_user_makes_its_app_fail_alone);
-	RUN(a_program_not_in_path_makes_its_app_fail_alone);
-	RUN(the_name_of_an_app_can_be_part_of_its_program);
-	RUN(a_program_that_cannot_be_run_is_a_mistake);
-	RUN(a_missing_root_directory_is_reported_once);
-	RUN(an_address_in_use_is_a_mistake_under_t);
-	RUN_ALONE(a_port_that_needs_a_right_is_a_mistake_under_t);
-	RUN(an_address_of_our_own_daemon_is_no_mistake);
-	RUN(a_distance_counts_edits);
-	RUN(the_nearest_name_is_suggested);
+	check_all();
 	RUN_FACTS(facts);
 	return check_finish();
 }

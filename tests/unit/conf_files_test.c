@@ -17,8 +17,7 @@ fill_answer(size_t len)
 	free(bytes);
 }
 
-static void
-a_reply_is_read_with_the_configuration(void)
+TEST(a_reply_is_read_with_the_configuration)
 {
 	static const char bytes[] = { 'a', 0, '\n', (char)0xff };
 	struct conf *conf;
@@ -34,8 +33,7 @@ a_reply_is_read_with_the_configuration(void)
 	conf_free(conf);
 }
 
-static void
-a_reply_may_come_from_the_defaults(void)
+TEST(a_reply_may_come_from_the_defaults)
 {
 	struct conf *conf;
 
@@ -50,8 +48,7 @@ a_reply_may_come_from_the_defaults(void)
 	conf_free(conf);
 }
 
-static void
-a_reply_that_cannot_be_read_is_a_mistake(void)
+TEST(a_reply_that_cannot_be_read_is_a_mistake)
 {
 	mkdir(in_folder("folder"), 0700);
 	remove(in_folder("answer"));
@@ -67,8 +64,7 @@ a_reply_that_cannot_be_read_is_a_mistake(void)
 		"") "app b { listen = \"fd:b\" command = /bin/true }\n");
 }
 
-static void
-a_reply_holds_from_1_to_65536_bytes(void)
+TEST(a_reply_holds_from_1_to_65536_bytes)
 {
 	struct conf *conf;
 
@@ -87,8 +83,7 @@ a_reply_holds_from_1_to_65536_bytes(void)
 	    REPLY);
 }
 
-static void
-other_bytes_in_the_same_file_are_a_change(void)
+TEST(other_bytes_in_the_same_file_are_a_change)
 {
 	struct conf *old, *new;
 
@@ -130,8 +125,7 @@ restart_dir_is(const char *expected, const char *text)
 	conf_free(conf);
 }
 
-static void
-restart_dir_is_within_the_directory(void)
+TEST(restart_dir_is_within_the_directory)
 {
 	restart_dir_is("tmp", APP(""));
 	restart_dir_is("run", APP("restart_dir = run"));
@@ -143,8 +137,7 @@ restart_dir_is_within_the_directory(void)
 	restart_dir_is("none", APP("restart_dir = \"\""));
 }
 
-static void
-watched_files_start_at_the_folder_of_the_file(void)
+TEST(watched_files_start_at_the_folder_of_the_file)
 {
 	char *list;
 	struct conf *conf = conf_right(
@@ -158,8 +151,7 @@ watched_files_start_at_the_folder_of_the_file(void)
 	conf_free(conf);
 }
 
-static void
-an_empty_path_cannot_be_watched(void)
+TEST(an_empty_path_cannot_be_watched)
 {
 	MISTAKES("pool.conf:1: option 'watch': an empty path names no file\n",
 	    APP("watch = { \"a\", \"\" }"));
@@ -186,8 +178,7 @@ is_read_back(const char *text)
 	conf_free(again);
 }
 
-static void
-a_printed_configuration_is_read_back(void)
+TEST(a_printed_configuration_is_read_back)
 {
 	is_read_back(APP("restart_dir = run watch = { a, b }"));
 	is_read_back(APP("directory = /srv"));
@@ -197,8 +188,7 @@ a_printed_configuration_is_read_back(void)
 }
 
 /* The path is printed as the processes see it. */
-static void
-restart_dir_is_within_the_root_directory(void)
+TEST(restart_dir_is_within_the_root_directory)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
@@ -213,15 +203,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(a_reply_is_read_with_the_configuration);
-	RUN(a_reply_may_come_from_the_defaults);
-	RUN(a_reply_that_cannot_be_read_is_a_mistake);
-	RUN(a_reply_holds_from_1_to_65536_bytes);
-	RUN(other_bytes_in_the_same_file_are_a_change);
-	RUN(restart_dir_is_within_the_directory);
-	RUN(watched_files_start_at_the_folder_of_the_file);
-	RUN(an_empty_path_cannot_be_watched);
-	RUN(a_printed_configuration_is_read_back);
-	RUN(restart_dir_is_within_the_root_directory);
+	check_all();
 	return check_finish();
 }

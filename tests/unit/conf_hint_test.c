@@ -12,8 +12,7 @@
 /* ---- names and signs ---- */
 
 /* The table cannot be read but where it is written. */
-static void
-every_translation_is_an_option(void)
+TEST(every_translation_is_an_option)
 {
 	FILE *in = fopen("lib/conf/names.c", "r");
 	char line[256], ours[64], theirs[128];
@@ -39,8 +38,7 @@ every_translation_is_an_option(void)
 
 /* ---- variables ---- */
 
-static void
-a_variable_that_is_not_set_is_a_mistake(void)
+TEST(a_variable_that_is_not_set_is_a_mistake)
 {
 	unsetenv("CONF_NONE");
 	MISTAKES("pool.conf:2: variable 'CONF_NONE' is not set: write "
@@ -49,8 +47,7 @@ a_variable_that_is_not_set_is_a_mistake(void)
 	    "max_processes = 5\npid_file = \"/${CONF_NONE}x\"\n" ANY_APP);
 }
 
-static void
-an_empty_variable_or_default_is_nothing(void)
+TEST(an_empty_variable_or_default_is_nothing)
 {
 	struct conf *conf;
 
@@ -64,8 +61,7 @@ an_empty_variable_or_default_is_nothing(void)
 	conf_free(conf);
 }
 
-static void
-rules_alone_need_no_variable(void)
+TEST(rules_alone_need_no_variable)
 {
 	unsetenv("CONF_NONE");
 	MISTAKES_WITH(
@@ -74,8 +70,7 @@ rules_alone_need_no_variable(void)
 
 /* ---- programs and files ---- */
 
-static void
-a_program_beside_the_file_is_named_with_its_folder(void)
+TEST(a_program_beside_the_file_is_named_with_its_folder)
 {
 	conf_write("prog.py", "#!/bin/sh\n");
 	chmod(in_folder("prog.py"), 0644);
@@ -90,8 +85,7 @@ a_program_beside_the_file_is_named_with_its_folder(void)
 	    NULL);
 }
 
-static void
-a_program_in_the_directory_of_the_app_is_named_in_full(void)
+TEST(a_program_in_the_directory_of_the_app_is_named_in_full)
 {
 	mkdir(in_folder("srv"), 0755);
 	conf_write("srv/run", "#!/bin/sh\n");
@@ -103,8 +97,7 @@ a_program_in_the_directory_of_the_app_is_named_in_full(void)
 		       "directory = srv }\n");
 }
 
-static void
-an_argument_that_is_no_file_in_the_directory_is_doubted(void)
+TEST(an_argument_that_is_no_file_in_the_directory_is_doubted)
 {
 	conf_write("app.js", "");
 	MISTAKES_WITH(STRICT,
@@ -189,13 +182,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(every_translation_is_an_option);
-	RUN(a_variable_that_is_not_set_is_a_mistake);
-	RUN(an_empty_variable_or_default_is_nothing);
-	RUN(rules_alone_need_no_variable);
-	RUN(a_program_beside_the_file_is_named_with_its_folder);
-	RUN(a_program_in_the_directory_of_the_app_is_named_in_full);
-	RUN(an_argument_that_is_no_file_in_the_directory_is_doubted);
+	check_all();
 	RUN_FACTS(facts);
 	return check_finish();
 }

@@ -99,8 +99,7 @@ check_entries(
 	free(text);
 }
 
-static void
-each_option_stands_in_the_manual_with_its_default(void)
+TEST(each_option_stands_in_the_manual_with_its_default)
 {
 	check_entries(options_global, options_global_len, "GLOBAL OPTIONS");
 	check_entries(options_app, options_app_len, "OPTIONS OF AN APP");
@@ -119,8 +118,7 @@ is_listed(const char *index, const char *name)
 	return false;
 }
 
-static void
-the_index_at_the_head_has_each_option(void)
+TEST(the_index_at_the_head_has_each_option)
 {
 	char *head = section("DESCRIPTION");
 	char *index = strstr(head, ".Ss Options\n");
@@ -142,8 +140,7 @@ main(int argc, char **argv)
 {
 	manual = read_manual();
 	check_start(argc, argv);
-	RUN(each_option_stands_in_the_manual_with_its_default);
-	RUN(the_index_at_the_head_has_each_option);
+	check_all();
 	free(manual);
 	return check_finish();
 }

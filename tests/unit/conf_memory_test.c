@@ -74,8 +74,7 @@ write_large(void)
 	free(text);
 }
 
-static void
-a_load_without_memory_fails_and_the_process_lives(void)
+TEST_ALONE(a_load_without_memory_fails_and_the_process_lives)
 {
 	SKIP_SANITIZED;
 	conf_write("pool.conf", "include(\"more.conf\")\n");
@@ -84,8 +83,7 @@ a_load_without_memory_fails_and_the_process_lives(void)
 }
 
 /* A reload loads in such a thread. */
-static void
-a_load_without_memory_fails_in_another_thread_too(void)
+TEST_ALONE(a_load_without_memory_fails_in_another_thread_too)
 {
 	pthread_t thread;
 
@@ -95,8 +93,7 @@ a_load_without_memory_fails_in_another_thread_too(void)
 	pthread_join(thread, NULL);
 }
 
-static void
-a_large_file_is_not_read_without_the_memory_for_it(void)
+TEST_ALONE(a_large_file_is_not_read_without_the_memory_for_it)
 {
 	struct conf_report report;
 
@@ -115,8 +112,6 @@ main(int argc, char **argv)
 {
 	conf_folder_make();
 	check_start(argc, argv);
-	RUN_ALONE(a_load_without_memory_fails_and_the_process_lives);
-	RUN_ALONE(a_load_without_memory_fails_in_another_thread_too);
-	RUN_ALONE(a_large_file_is_not_read_without_the_memory_for_it);
+	check_all();
 	return check_finish();
 }

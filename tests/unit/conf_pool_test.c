@@ -21,8 +21,7 @@ options_of(const char *settings)
 	return o;
 }
 
-static void
-prefetch_auto_is_one_for_our_own_user(void)
+TEST(prefetch_auto_is_one_for_our_own_user)
 {
 	const char *own = geteuid() == 0 ? "user = root" : "";
 	struct app_options o = options_of(own);
@@ -31,23 +30,20 @@ prefetch_auto_is_one_for_our_own_user(void)
 	CHECK(o.prefetch_auto);
 }
 
-static void
-prefetch_auto_trusts_no_other_user(void)
+TEST(prefetch_auto_trusts_no_other_user)
 {
 	if (geteuid() == 0)
 		CHECK_EQ(0, options_of("user = nobody").prefetch);
 }
 
-static void
-prefetch_auto_is_none_where_sessions_are_not_one_after_another(void)
+TEST(prefetch_auto_is_none_where_sessions_are_not_one_after_another)
 {
 	CHECK_EQ(0, options_of("concurrency = 2").prefetch);
 	CHECK_EQ(0, options_of("handoff = accept").prefetch);
 	CHECK_EQ(0, options_of("handoff = stdio").prefetch);
 }
 
-static void
-a_number_of_prefetch_is_for_any_user(void)
+TEST(a_number_of_prefetch_is_for_any_user)
 {
 	struct app_options o = options_of("prefetch = 3");
 
@@ -60,9 +56,6 @@ main(int argc, char **argv)
 {
 	conf_folder_make();
 	check_start(argc, argv);
-	RUN(prefetch_auto_is_one_for_our_own_user);
-	RUN(prefetch_auto_trusts_no_other_user);
-	RUN(prefetch_auto_is_none_where_sessions_are_not_one_after_another);
-	RUN(a_number_of_prefetch_is_for_any_user);
+	check_all();
 	return check_finish();
 }

@@ -84,8 +84,7 @@ storm_check(void)
 	always(expected);
 }
 
-static void
-a_directory_is_refused(void)
+TEST(a_directory_is_refused)
 {
 	(void)remove(in_folder("pool.conf"));
 	NEED(mkdir(in_folder("pool.conf"), 0755) == 0);
@@ -95,15 +94,13 @@ a_directory_is_refused(void)
 	MISTAKES("", ANY_APP);
 }
 
-static void
-a_missing_file_is_refused(void)
+TEST(a_missing_file_is_refused)
 {
 	(void)remove(in_folder("pool.conf"));
 	always("pool.conf:1: cannot be read: No such file or directory\n");
 }
 
-static void
-an_unreadable_file_is_refused(void)
+TEST_ALONE(an_unreadable_file_is_refused)
 {
 	conf_write("pool.conf", ANY_APP);
 	NEED(chmod(in_folder("pool.conf"), 0) == 0);
@@ -114,8 +111,7 @@ an_unreadable_file_is_refused(void)
 		    "pool.conf:1: cannot be read: Permission denied\n", NULL);
 }
 
-static void
-a_fifo_is_refused_at_once(void)
+TEST(a_fifo_is_refused_at_once)
 {
 	(void)remove(in_folder("pool.conf"));
 	NEED(mkfifo(in_folder("pool.conf"), 0644) == 0);
@@ -125,8 +121,7 @@ a_fifo_is_refused_at_once(void)
 	NEED(remove(in_folder("pool.conf")) == 0);
 }
 
-static void
-too_many_apps_are_refused(void)
+TEST(too_many_apps_are_refused)
 {
 	char *text = calloc(1, 5000 * 16);
 
@@ -137,8 +132,7 @@ too_many_apps_are_refused(void)
 	free(text);
 }
 
-static void
-a_hundred_of_many_mistakes_are_reported(void)
+TEST(a_hundred_of_many_mistakes_are_reported)
 {
 	char text[1000 * 8 + 1], *found;
 	size_t lines = 0;
@@ -204,8 +198,7 @@ include_check(void)
 	always(include_now->expected);
 }
 
-static void
-includes_are_read_in_the_order_of_their_names(void)
+TEST(includes_are_read_in_the_order_of_their_names)
 {
 	struct conf *conf;
 
@@ -224,8 +217,7 @@ includes_are_read_in_the_order_of_their_names(void)
 	conf_free(conf);
 }
 
-static void
-a_link_to_itself_is_refused(void)
+TEST(a_link_to_itself_is_refused)
 {
 	(void)remove(in_folder("x.conf"));
 	NEED(symlink("pool.conf", in_folder("x.conf")) == 0);
@@ -234,8 +226,7 @@ a_link_to_itself_is_refused(void)
 	(void)remove(in_folder("x.conf"));
 }
 
-static void
-the_depth_of_includes_is_bounded(void)
+TEST(the_depth_of_includes_is_bounded)
 {
 	char name[32];
 	char text[64];
@@ -250,8 +241,7 @@ the_depth_of_includes_is_bounded(void)
 	       "deep\n");
 }
 
-static void
-the_number_of_includes_is_bounded(void)
+TEST(the_number_of_includes_is_bounded)
 {
 	char name[32];
 	char text[256];
@@ -271,8 +261,7 @@ the_number_of_includes_is_bounded(void)
 	free(found);
 }
 
-static void
-including_from_a_closed_folder_is_a_mistake(void)
+TEST_ALONE(including_from_a_closed_folder_is_a_mistake)
 {
 	mkdir(in_folder("locked.d"), 0);
 	conf_write("pool.conf", ANY_APP "include(\"locked.d/*.conf\")\n");
@@ -282,8 +271,7 @@ including_from_a_closed_folder_is_a_mistake(void)
 	    "pool.conf:2: include: locked.d/*.conf: Permission denied\n", NULL);
 }
 
-static void
-signs_in_the_name_of_the_folder_are_no_pattern(void)
+TEST(signs_in_the_name_of_the_folder_are_no_pattern)
 {
 	struct conf_report report;
 	struct conf *conf;
@@ -301,8 +289,7 @@ signs_in_the_name_of_the_folder_are_no_pattern(void)
 
 /* ---- memory ---- */
 
-static void
-loading_gives_all_memory_back(void)
+TEST(loading_gives_all_memory_back)
 {
 	static const char bad[] = "foo = 1\nlog = \"x\ninclude(\"none\")\n"
 				  "app a { user = 7q command = { \"a\" \n";
@@ -382,8 +369,7 @@ static const struct {
 	    { "max_queue = 1 umask = 0" } },
 };
 
-static void
-each_option_has_its_cost(void)
+TEST(each_option_has_its_cost)
 {
 	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++)
 		for (size_t n = 0; changes[i].options[n] != NULL; n++)
@@ -391,8 +377,7 @@ each_option_has_its_cost(void)
 			    changes_between("", changes[i].options[n]));
 }
 
-static void
-a_changed_user_replaces_the_processes(void)
+TEST(a_changed_user_replaces_the_processes)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
@@ -413,8 +398,7 @@ control_is(const char *expected, const char *text)
 	free(path);
 }
 
-static void
-the_control_path_is_found_beside_mistakes(void)
+TEST(the_control_path_is_found_beside_mistakes)
 {
 	control_is("/run/x.sock",
 	    "foo = {\n} } \"open\ncontrol = /run/x.sock # here\napp a {");
@@ -434,8 +418,7 @@ the_control_path_is_found_beside_mistakes(void)
 	control_is("/none/s", "control = \"${CONF_NONE:-/none}/s\"\n");
 }
 
-static void
-the_control_path_of_an_unreadable_file_is_an_error(void)
+TEST(the_control_path_of_an_unreadable_file_is_an_error)
 {
 	errno = 0;
 	CHECK_STR(NULL, conf_control_path(in_folder("no/such.conf")));
@@ -457,22 +440,6 @@ main(int argc, char **argv)
 		include_now = &includes[i];
 		check_run(include_now->fact, include_check, false);
 	}
-	RUN(a_directory_is_refused);
-	RUN(a_missing_file_is_refused);
-	RUN_ALONE(an_unreadable_file_is_refused);
-	RUN(a_fifo_is_refused_at_once);
-	RUN(too_many_apps_are_refused);
-	RUN(a_hundred_of_many_mistakes_are_reported);
-	RUN(includes_are_read_in_the_order_of_their_names);
-	RUN(a_link_to_itself_is_refused);
-	RUN(the_depth_of_includes_is_bounded);
-	RUN(the_number_of_includes_is_bounded);
-	RUN_ALONE(including_from_a_closed_folder_is_a_mistake);
-	RUN(signs_in_the_name_of_the_folder_are_no_pattern);
-	RUN(loading_gives_all_memory_back);
-	RUN(each_option_has_its_cost);
-	RUN(a_changed_user_replaces_the_processes);
-	RUN(the_control_path_is_found_beside_mistakes);
-	RUN(the_control_path_of_an_unreadable_file_is_an_error);
+	check_all();
 	return check_finish();
 }

@@ -7,8 +7,7 @@
 
 /* ---- what is not text ---- */
 
-static void
-a_nul_byte_is_a_mistake(void)
+TEST(a_nul_byte_is_a_mistake)
 {
 	static const char text[] = "# one\nlog = std\0err\n";
 
@@ -18,8 +17,7 @@ a_nul_byte_is_a_mistake(void)
 
 /* ---- values ---- */
 
-static void
-a_star_without_quotes_is_kept(void)
+TEST(a_star_without_quotes_is_kept)
 {
 	struct conf *conf =
 	    conf_right("app \"a\" { listen = *:0 command = /bin/a*b+c }\n");
@@ -30,8 +28,7 @@ a_star_without_quotes_is_kept(void)
 	conf_free(conf);
 }
 
-static void
-a_variable_comes_from_the_environment(void)
+TEST(a_variable_comes_from_the_environment)
 {
 	struct conf *conf;
 
@@ -47,8 +44,7 @@ a_variable_comes_from_the_environment(void)
 	conf_free(conf);
 }
 
-static void
-a_value_without_quotes_keeps_its_backslashes(void)
+TEST(a_value_without_quotes_keeps_its_backslashes)
 {
 	struct conf *conf = conf_right("pid_file = /a\\nb\n" ANY_APP);
 
@@ -59,8 +55,7 @@ a_value_without_quotes_keeps_its_backslashes(void)
 
 #define WRITE_LIST ": write { \"a\", \"b\" }\n"
 
-static void
-a_comma_may_stand_behind_the_last_element(void)
+TEST(a_comma_may_stand_behind_the_last_element)
 {
 	struct conf *conf = conf_right(
 	    "app \"a\" { handoff = none command = { \"/bin/a\", \"b\", } }\n");
@@ -73,8 +68,7 @@ a_comma_may_stand_behind_the_last_element(void)
 
 /* ---- options ---- */
 
-static void
-a_message_is_a_line_of_bounded_length(void)
+TEST(a_message_is_a_line_of_bounded_length)
 {
 	char text[2000];
 	char *found;
@@ -293,12 +287,7 @@ main(int argc, char **argv)
 {
 	conf_folder_make();
 	check_start(argc, argv);
-	RUN(a_nul_byte_is_a_mistake);
-	RUN(a_star_without_quotes_is_kept);
-	RUN(a_variable_comes_from_the_environment);
-	RUN(a_value_without_quotes_keeps_its_backslashes);
-	RUN(a_comma_may_stand_behind_the_last_element);
-	RUN(a_message_is_a_line_of_bounded_length);
+	check_all();
 	RUN_FACTS(facts);
 	return check_finish();
 }

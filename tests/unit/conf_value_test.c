@@ -184,8 +184,7 @@ value_check(void)
 
 /* ---- paths, programs, servers ---- */
 
-static void
-the_log_has_three_places(void)
+TEST(the_log_has_three_places)
 {
 	struct conf *conf = conf_right("log = syslog:local3\n" ANY_APP);
 
@@ -202,8 +201,7 @@ the_log_has_three_places(void)
 	MISTAKE("'x' is not one of stderr, syslog", "log = x\n" ANY_APP);
 }
 
-static void
-a_limit_has_its_servers_in_the_order_of_its_key(void)
+TEST(a_limit_has_its_servers_in_the_order_of_its_key)
 {
 	/* As with md5("10.64.0.1ArticleView:7") and so on. */
 	struct conf *conf = conf_right(
@@ -223,8 +221,7 @@ a_limit_has_its_servers_in_the_order_of_its_key(void)
 	conf_free(conf);
 }
 
-static void
-paths_start_at_the_file_that_names_them(void)
+TEST(paths_start_at_the_file_that_names_them)
 {
 	struct conf *conf;
 
@@ -242,8 +239,7 @@ paths_start_at_the_file_that_names_them(void)
 	conf_free(conf);
 }
 
-static void
-an_empty_control_means_no_socket(void)
+TEST(an_empty_control_means_no_socket)
 {
 	struct conf *conf = conf_right("control = \"\"\n" ANY_APP);
 
@@ -252,8 +248,7 @@ an_empty_control_means_no_socket(void)
 	conf_free(conf);
 }
 
-static void
-a_program_without_a_slash_is_looked_for_in_path(void)
+TEST(a_program_without_a_slash_is_looked_for_in_path)
 {
 	struct conf *conf;
 
@@ -273,8 +268,7 @@ a_program_without_a_slash_is_looked_for_in_path(void)
 
 /* ---- addresses ---- */
 
-static void
-an_address_becomes_what_can_be_bound(void)
+TEST(an_address_becomes_what_can_be_bound)
 {
 	struct conf *conf = conf_right(
 	    "app a { command = /bin/true listen = { \"127.0.0.1:8080\",\n"
@@ -307,8 +301,7 @@ an_address_becomes_what_can_be_bound(void)
 	conf_free(conf);
 }
 
-static void
-names_of_hosts_are_resolved(void)
+TEST(names_of_hosts_are_resolved)
 {
 	const struct conf_listen *l;
 	struct conf *conf;
@@ -324,8 +317,7 @@ names_of_hosts_are_resolved(void)
 	conf_free(conf);
 }
 
-static void
-an_unknown_host_makes_the_app_fail_alone(void)
+TEST(an_unknown_host_makes_the_app_fail_alone)
 {
 	char *mistakes;
 	char *warnings;
@@ -344,8 +336,7 @@ an_unknown_host_makes_the_app_fail_alone(void)
 	free(warnings);
 }
 
-static void
-a_path_too_long_for_a_socket_is_refused(void)
+TEST(a_path_too_long_for_a_socket_is_refused)
 {
 	char text[512];
 
@@ -356,8 +347,7 @@ a_path_too_long_for_a_socket_is_refused(void)
 
 /* ---- defaults and printing ---- */
 
-static void
-defaults_hold_wherever_they_stand(void)
+TEST(defaults_hold_wherever_they_stand)
 {
 	struct conf *conf = conf_right(ANY_APP
 	    "app b { handoff = none command = /bin/true kill_timeout = 2s }\n"
@@ -369,8 +359,7 @@ defaults_hold_wherever_they_stand(void)
 	conf_free(conf);
 }
 
-static void
-lists_can_add_to_the_defaults(void)
+TEST(lists_can_add_to_the_defaults)
 {
 	struct conf *conf =
 	    conf_right("defaults { environment = { \"A=1\", \"B=1\" }\n"
@@ -388,8 +377,7 @@ lists_can_add_to_the_defaults(void)
 	conf_free(conf);
 }
 
-static void
-a_mistake_in_the_defaults_is_reported_once(void)
+TEST(a_mistake_in_the_defaults_is_reported_once)
 {
 	MISTAKES("pool.conf:1: option 'kill_timeout': 'x' is not a duration: "
 		 "write 250ms, 10s, 5m, 2h or 1d\n",
@@ -397,8 +385,7 @@ a_mistake_in_the_defaults_is_reported_once(void)
 	    "app b { handoff = none command = /bin/true }\n");
 }
 
-static void
-a_printed_configuration_is_read_back(void)
+TEST(a_printed_configuration_is_read_back)
 {
 	struct conf *conf = conf_right(
 	    "max_processes = 40 log = syslog:mail stop_timeout = 1500ms\n"
@@ -437,18 +424,6 @@ main(int argc, char **argv)
 		if (value_now->fact != NULL)
 			check_run(value_now->fact, value_check, false);
 	}
-	RUN(the_log_has_three_places);
-	RUN(a_limit_has_its_servers_in_the_order_of_its_key);
-	RUN(paths_start_at_the_file_that_names_them);
-	RUN(an_empty_control_means_no_socket);
-	RUN(a_program_without_a_slash_is_looked_for_in_path);
-	RUN(an_address_becomes_what_can_be_bound);
-	RUN(names_of_hosts_are_resolved);
-	RUN(an_unknown_host_makes_the_app_fail_alone);
-	RUN(a_path_too_long_for_a_socket_is_refused);
-	RUN(defaults_hold_wherever_they_stand);
-	RUN(lists_can_add_to_the_defaults);
-	RUN(a_mistake_in_the_defaults_is_reported_once);
-	RUN(a_printed_configuration_is_read_back);
+	check_all();
 	return check_finish();
 }

@@ -171,17 +171,10 @@ live(uint64_t seed)
 	counter_fini(&s.counter);
 }
 
-static void
-the_invariants_hold_through_random_requests(void)
+TEST(the_invariants_hold_through_random_requests)
 {
 	for (uint64_t seed = 1; seed <= 25 && !check.failed; seed++)
 		live(seed);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(the_invariants_hold_through_random_requests);
-	return check_finish();
-}
+TESTS(NULL, NULL)

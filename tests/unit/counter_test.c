@@ -279,8 +279,7 @@ talk_through(void)
 
 /* --- tables --------------------------------------------------------------- */
 
-static void
-keys_are_told_apart_to_the_last_byte(void)
+TEST(keys_are_told_apart_to_the_last_byte)
 {
 	char a[LANGUAGE_LINE_MAX], b[LANGUAGE_LINE_MAX];
 
@@ -294,8 +293,7 @@ keys_are_told_apart_to_the_last_byte(void)
 	CHECK_EQ(2, figures.keys);
 }
 
-static void
-the_text_of_keys_is_used_again(void)
+TEST(the_text_of_keys_is_used_again)
 {
 	char line[600];
 
@@ -311,8 +309,7 @@ the_text_of_keys_is_used_again(void)
 	CHECK_EQ(1, counter.nkeys);
 }
 
-static void
-one_client_too_many_has_no_number(void)
+TEST(one_client_too_many_has_no_number)
 {
 	start_with(2, 2);
 	CHECK_EQ(0, counter_opened(&counter, false, now));
@@ -324,8 +321,7 @@ one_client_too_many_has_no_number(void)
 }
 
 /* Keys that are there go on working. */
-static void
-a_full_table_of_keys_is_an_error(void)
+TEST(a_full_table_of_keys_is_an_error)
 {
 	start_with(2, 2);
 	(void)counter_opened(&counter, false, now);
@@ -338,8 +334,7 @@ a_full_table_of_keys_is_an_error(void)
 	CHECK_EQ(1, figures.full_tables);
 }
 
-static void
-lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own(void)
+TEST(lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own)
 {
 	const struct counter_limits less = { .clients = 1, .keys = 1 };
 
@@ -364,8 +359,7 @@ lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own(void)
 
 /* --- figures -------------------------------------------------------------- */
 
-static void
-times_are_from_lock_to_end(void)
+TEST(times_are_from_lock_to_end)
 {
 	start_with(4, 1);
 	for (int i = 0; i < 4; i++)
@@ -405,11 +399,6 @@ main(int argc, char **argv)
 		talk = &talks[i];
 		check_run(talk->name, talk_through, false);
 	}
-	RUN(keys_are_told_apart_to_the_last_byte);
-	RUN(the_text_of_keys_is_used_again);
-	RUN(one_client_too_many_has_no_number);
-	RUN(a_full_table_of_keys_is_an_error);
-	RUN(lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own);
-	RUN(times_are_from_lock_to_end);
+	check_all();
 	return check_finish();
 }

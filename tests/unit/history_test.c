@@ -50,21 +50,18 @@ check_json(const char *part, bool anew)
 	}
 }
 
-static void
-without_metrics_there_are_no_apps(void)
+TEST(without_metrics_there_are_no_apps)
 {
 	check_json("{\"step\":10,\"steps\":360,\"apps\":{}}\n", true);
 }
 
-static void
-processes_that_count_are_added_up(void)
+TEST(processes_that_count_are_added_up)
 {
 	look(1000, 3, 0, 0);
 	check_json("\"web\":{\"processes\":[4],", true);
 }
 
-static void
-a_step_keeps_the_longest_wait(void)
+TEST(a_step_keeps_the_longest_wait)
 {
 	look(1000, 3, 0.5, 0);
 	look(1002, 3, 2.5, 0);
@@ -72,8 +69,7 @@ a_step_keeps_the_longest_wait(void)
 	check_json("\"oldest_wait\":[2.5]", true);
 }
 
-static void
-a_total_counts_by_its_growth_in_a_step(void)
+TEST(a_total_counts_by_its_growth_in_a_step)
 {
 	look(1000, 3, 0, 100);
 	look(1002, 3, 0, 102);
@@ -82,8 +78,7 @@ a_total_counts_by_its_growth_in_a_step(void)
 	check_json("\"refused\":[3,7]", true);
 }
 
-static void
-a_daemon_that_began_anew_refused_nothing_in_between(void)
+TEST(a_daemon_that_began_anew_refused_nothing_in_between)
 {
 	look(1000, 3, 0, 100);
 	look(1002, 3, 0, 2);
@@ -92,8 +87,7 @@ a_daemon_that_began_anew_refused_nothing_in_between(void)
 	check_json("\"refused\":[3]", true);
 }
 
-static void
-steps_without_a_look_are_unknown(void)
+TEST(steps_without_a_look_are_unknown)
 {
 	look(1000, 3, 0, 0);
 	look(1030, 4, 0, 0);
@@ -102,8 +96,7 @@ steps_without_a_look_are_unknown(void)
 	check_json("\"busy\":[null", true);
 }
 
-static void
-an_hour_is_kept(void)
+TEST(an_hour_is_kept)
 {
 	char series[8 * HISTORY_STEPS] = "\"processes\":[";
 	size_t len = strlen(series);
@@ -116,24 +109,21 @@ an_hour_is_kept(void)
 	check_json(series, true);
 }
 
-static void
-after_a_day_of_silence_only_now_is_known(void)
+TEST(after_a_day_of_silence_only_now_is_known)
 {
 	look(1000, 3, 0, 0);
 	look(87400, 4, 0, 0);
 	check_json("\"processes\":[5],", true);
 }
 
-static void
-an_app_that_has_left_is_forgotten(void)
+TEST(an_app_that_has_left_is_forgotten)
 {
 	look(1000, 3, 0, 0);
 	history_add(&history, "# EOF\n", 1002000);
 	check_json("\"apps\":{}", true);
 }
 
-static void
-text_that_is_no_sample_is_passed_over(void)
+TEST(text_that_is_no_sample_is_passed_over)
 {
 	static const char *const lines[] = { "", "\n", "apppool_", "apppool_x",
 		"apppool_busy_processes\n", "apppool_busy_processes \n",
@@ -157,8 +147,7 @@ text_that_is_no_sample_is_passed_over(void)
 	check_json("\"a.b\":{\"processes\":[0],\"busy\":[2.5]", true);
 }
 
-static void
-apps_that_have_failed_are_named(void)
+TEST(apps_that_have_failed_are_named)
 {
 	char *line;
 	size_t len;
@@ -184,16 +173,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	TAILQ_INIT(&history.apps);
-	RUN(without_metrics_there_are_no_apps);
-	RUN(processes_that_count_are_added_up);
-	RUN(a_step_keeps_the_longest_wait);
-	RUN(a_total_counts_by_its_growth_in_a_step);
-	RUN(a_daemon_that_began_anew_refused_nothing_in_between);
-	RUN(steps_without_a_look_are_unknown);
-	RUN(an_hour_is_kept);
-	RUN(after_a_day_of_silence_only_now_is_known);
-	RUN(an_app_that_has_left_is_forgotten);
-	RUN(text_that_is_no_sample_is_passed_over);
-	RUN(apps_that_have_failed_are_named);
+	check_all();
 	return check_finish();
 }

@@ -168,8 +168,7 @@ passes_on(int fd, const char *printed, const char *wanted)
 	CHECK_STR(wanted, heard());
 }
 
-static void
-lines_come_whole_with_their_worker_and_whether_they_are_errors(void)
+TEST(lines_come_whole_with_their_worker_and_whether_they_are_errors)
 {
 	int one, two[2];
 
@@ -183,8 +182,7 @@ lines_come_whole_with_their_worker_and_whether_they_are_errors(void)
 	passes_on(one, "\n", OUT(ONE) "next");
 }
 
-static void
-the_beginning_of_a_line_comes_when_its_worker_leaves(void)
+TEST(the_beginning_of_a_line_comes_when_its_worker_leaves)
 {
 	int fd;
 
@@ -201,8 +199,7 @@ the_beginning_of_a_line_comes_when_its_worker_leaves(void)
 	close(fd);
 }
 
-static void
-what_is_left_at_the_end_is_passed_on(void)
+TEST(what_is_left_at_the_end_is_passed_on)
 {
 	int fd;
 
@@ -213,8 +210,7 @@ what_is_left_at_the_end_is_passed_on(void)
 	CHECK_STR(OUT(ONE) "beginning", heard());
 }
 
-static void
-a_line_over_64_KiB_is_cut_and_the_next_is_whole(void)
+TEST(a_line_over_64_KiB_is_cut_and_the_next_is_whole)
 {
 	int fd;
 
@@ -225,8 +221,7 @@ a_line_over_64_KiB_is_cut_and_the_next_is_whole(void)
 	CHECK_STR(OUT(ONE) "next", heard());
 }
 
-static void
-a_packet_has_32_lines_at_most(void)
+TEST(a_packet_has_32_lines_at_most)
 {
 	int fd;
 
@@ -260,8 +255,7 @@ last_after(const char *printed)
 	return line;
 }
 
-static void
-the_last_line_comes_after_all_others(void)
+TEST(the_last_line_comes_after_all_others)
 {
 	int to[2];
 
@@ -275,8 +269,7 @@ the_last_line_comes_after_all_others(void)
 	CHECK_STR("D", heard());
 }
 
-static void
-of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known(void)
+TEST(of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known)
 {
 	uint32_t left;
 	int to[2];
@@ -297,8 +290,7 @@ of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known(void)
 	CHECK_STR("D", heard());
 }
 
-static void
-the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut(void)
+TEST(the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut)
 {
 	static const char *const tries[][2] = {
 		{ "what\n\t why \r\n \t\n\n", "why" },
@@ -382,8 +374,7 @@ check_taken(int connections)
 	CHECK(!with_fd);
 }
 
-static void
-what_lies_in_a_channel_comes_in_its_order(void)
+TEST(what_lies_in_a_channel_comes_in_its_order)
 {
 	static const int counts[] = { 200, 0 };
 
@@ -396,8 +387,7 @@ what_lies_in_a_channel_comes_in_its_order(void)
 }
 
 /* It may have shut its end down, or asked for credentials. */
-static void
-a_worker_cannot_keep_a_channel_from_being_emptied(void)
+TEST(a_worker_cannot_keep_a_channel_from_being_emptied)
 {
 	char text[2 * KEEPER_TAKEN_MAX];
 	bool with_fd;
@@ -435,8 +425,7 @@ is_hung_up(int fd, int limit)
 	return poll(&p, 1, limit) == 1 && (p.revents & POLLHUP) != 0;
 }
 
-static void
-descriptors_are_closed_when_the_daemon_has_closed_its_own(void)
+TEST(descriptors_are_closed_when_the_daemon_has_closed_its_own)
 {
 	int pair[2], out;
 
@@ -456,8 +445,7 @@ descriptors_are_closed_when_the_daemon_has_closed_its_own(void)
 }
 
 /* So its writer sees no reset. */
-static void
-what_lies_in_a_socket_is_read_before_it_is_closed(void)
+TEST(what_lies_in_a_socket_is_read_before_it_is_closed)
 {
 	int pair[2];
 	char byte;
@@ -473,8 +461,7 @@ what_lies_in_a_socket_is_read_before_it_is_closed(void)
 	close(pair[1]);
 }
 
-static void
-the_end_of_a_pipe_costs_no_time(void)
+TEST(the_end_of_a_pipe_costs_no_time)
 {
 	int out;
 	uint32_t moves;
@@ -491,8 +478,7 @@ the_end_of_a_pipe_costs_no_time(void)
 	CHECK_EQ(moves, page->moves);
 }
 
-static void
-a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom(void)
+TEST(a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom)
 {
 	int out;
 
@@ -508,25 +494,4 @@ a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom(void)
 	CHECK_STR("web", page->app);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN(lines_come_whole_with_their_worker_and_whether_they_are_errors);
-	RUN(the_beginning_of_a_line_comes_when_its_worker_leaves);
-	RUN(what_is_left_at_the_end_is_passed_on);
-	RUN(a_line_over_64_KiB_is_cut_and_the_next_is_whole);
-	RUN(a_packet_has_32_lines_at_most);
-	RUN(the_last_line_comes_after_all_others);
-	RUN(of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known);
-	RUN(the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut);
-	RUN(what_lies_in_a_channel_comes_in_its_order);
-	RUN(a_worker_cannot_keep_a_channel_from_being_emptied);
-	RUN(descriptors_are_closed_when_the_daemon_has_closed_its_own);
-	RUN(what_lies_in_a_socket_is_read_before_it_is_closed);
-	RUN(the_end_of_a_pipe_costs_no_time);
-	RUN(a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom);
-	return check_finish();
-}
+TESTS(begin, end)

@@ -20,8 +20,7 @@ is_request(bool any, const char *key, uint32_t workers, uint32_t maxqueue,
 	    r->timeout == timeout;
 }
 
-static void
-requests_are_taken_apart(void)
+TEST(requests_are_taken_apart)
 {
 	static const struct {
 		const char *line;
@@ -64,8 +63,7 @@ requests_are_taken_apart(void)
 	}
 }
 
-static void
-other_lines_have_a_verb_and_a_text_or_an_error(void)
+TEST(other_lines_have_a_verb_and_a_text_or_an_error)
 {
 	static const struct {
 		const char *line;
@@ -122,11 +120,4 @@ other_lines_have_a_verb_and_a_text_or_an_error(void)
 	}
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(requests_are_taken_apart);
-	RUN(other_lines_have_a_verb_and_a_text_or_an_error);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -130,8 +130,7 @@ turn_on(void)
 	return n;
 }
 
-static void
-a_line_is_answered_in_the_turn_in_which_it_is_seen(void)
+TEST(a_line_is_answered_in_the_turn_in_which_it_is_seen)
 {
 	begin(1);
 	say(0, "RELEASE\n");
@@ -140,8 +139,7 @@ a_line_is_answered_in_the_turn_in_which_it_is_seen(void)
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
 }
 
-static void
-a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest(void)
+TEST(a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest)
 {
 	begin(1);
 	say_often(0, "STATS UPTIME\n", 200);
@@ -153,8 +151,7 @@ a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest(void)
 	CHECK_EQ(200, heard(0));
 }
 
-static void
-many_commands_of_one_client_do_not_delay_another(void)
+TEST(many_commands_of_one_client_do_not_delay_another)
 {
 	begin(2);
 	say_often(0, "STATS UPTIME\n", 300);
@@ -164,8 +161,7 @@ many_commands_of_one_client_do_not_delay_another(void)
 	CHECK_EQ(1, heard(1));
 }
 
-static void
-many_clients_with_many_commands_have_equal_shares(void)
+TEST(many_clients_with_many_commands_have_equal_shares)
 {
 	unsigned least = 300, most = 0;
 
@@ -188,8 +184,7 @@ many_clients_with_many_commands_have_equal_shares(void)
 		CHECK_EQ(200, heard(i));
 }
 
-static void
-a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest(void)
+TEST(a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest)
 {
 	unsigned told = 0;
 
@@ -213,8 +208,7 @@ a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest(void)
 		CHECK_EQ(1, heard(i));
 }
 
-static void
-a_client_that_closes_is_gone_when_all_it_said_is_carried_out(void)
+TEST(a_client_that_closes_is_gone_when_all_it_said_is_carried_out)
 {
 	begin(2);
 	say(0, "ACQ4ANY k 1 9 9\n");
@@ -234,8 +228,7 @@ a_client_that_closes_is_gone_when_all_it_said_is_carried_out(void)
 	CHECK_EQ(1, figures.clients);
 }
 
-static void
-an_end_between_two_turns_is_seen(void)
+TEST(an_end_between_two_turns_is_seen)
 {
 	begin(1);
 	say(0, "ACQ4ME k 1 9 9\n");
@@ -245,8 +238,7 @@ an_end_between_two_turns_is_seen(void)
 	CHECK_EQ(0, figures.clients);
 }
 
-static void
-a_client_that_reads_late_loses_no_answer(void)
+TEST(a_client_that_reads_late_loses_no_answer)
 {
 	const unsigned answers = 400 * 22;
 	bool stalled = false;
@@ -268,8 +260,7 @@ a_client_that_reads_late_loses_no_answer(void)
 	CHECK_EQ(answers + 1, heard(0));
 }
 
-static void
-the_daemons_own_client_waits_for_no_other(void)
+TEST(the_daemons_own_client_waits_for_no_other)
 {
 	int sv[2];
 
@@ -287,8 +278,7 @@ the_daemons_own_client_waits_for_no_other(void)
 }
 
 /* A read ends at urgent data, and what follows has come already. */
-static void
-what_follows_urgent_data_is_read(void)
+TEST(what_follows_urgent_data_is_read)
 {
 	int sv[2];
 
@@ -302,20 +292,4 @@ what_follows_urgent_data_is_read(void)
 	CHECK_EQ(2, heard(0));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.end = finish;
-	RUN(a_line_is_answered_in_the_turn_in_which_it_is_seen);
-	RUN(a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest);
-	RUN(many_commands_of_one_client_do_not_delay_another);
-	RUN(many_clients_with_many_commands_have_equal_shares);
-	RUN(a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest);
-	RUN(a_client_that_closes_is_gone_when_all_it_said_is_carried_out);
-	RUN(an_end_between_two_turns_is_seen);
-	RUN(a_client_that_reads_late_loses_no_answer);
-	RUN(the_daemons_own_client_waits_for_no_other);
-	RUN(what_follows_urgent_data_is_read);
-	return check_finish();
-}
+TESTS(NULL, finish)

@@ -12,29 +12,25 @@
 		free(filled); \
 	} while (0)
 
-static void
-slot_is_the_number_of_the_slot(void)
+TEST(slot_is_the_number_of_the_slot)
 {
 	READS("2", "{slot}");
 	READS("--port=2 2", "--port={slot} {slot}");
 }
 
-static void
-a_number_is_added_to_the_slot(void)
+TEST(a_number_is_added_to_the_slot)
 {
 	READS("3102", "{slot+3100}");
 	READS("127.0.0.1:3102/", "127.0.0.1:{slot+3100}/");
 	READS("4294967297", "{slot+4294967295}");
 }
 
-static void
-app_is_the_name_of_the_app(void)
+TEST(app_is_the_name_of_the_app)
 {
 	READS("/run/web.sock", "/run/{app}.sock");
 }
 
-static void
-other_braces_stay(void)
+TEST(other_braces_stay)
 {
 	static const char *const texts[] = { "", "{", "}", "{}", "{ slot }",
 		"{Slot}", "{slot", "{slot+}", "{slot+1", "{slot-1}",
@@ -46,29 +42,16 @@ other_braces_stay(void)
 		READS(texts[i], texts[i]);
 }
 
-static void
-a_brace_before_a_word_stays(void)
+TEST(a_brace_before_a_word_stays)
 {
 	READS("{2}{web", "{{slot}}{{app}");
 }
 
-static void
-a_slot_is_found_wherever_it_stands(void)
+TEST(a_slot_is_found_wherever_it_stands)
 {
 	CHECK(placeholder_has_slot("{slot}"));
 	CHECK(placeholder_has_slot("{app}{{slot+7}"));
 	CHECK(!placeholder_has_slot("{app} {slot+} slot"));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(slot_is_the_number_of_the_slot);
-	RUN(a_number_is_added_to_the_slot);
-	RUN(app_is_the_name_of_the_app);
-	RUN(other_braces_stay);
-	RUN(a_brace_before_a_word_stays);
-	RUN(a_slot_is_found_wherever_it_stands);
-	return check_finish();
-}
+TESTS(NULL, NULL)

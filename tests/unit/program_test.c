@@ -24,8 +24,7 @@ started(struct program *p, char **argv)
 }
 
 /* daemon_fail() kills the program of a number, to leave none behind. */
-static void
-a_program_that_did_not_start_leaves_no_number_to_signal(void)
+TEST(a_program_that_did_not_start_leaves_no_number_to_signal)
 {
 	char *argv[] = { (char *)"/nonexistent/program", NULL };
 	struct program p;
@@ -39,8 +38,7 @@ a_program_that_did_not_start_leaves_no_number_to_signal(void)
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-static void
-a_program_that_has_ended_leaves_no_number_to_signal(void)
+TEST(a_program_that_has_ended_leaves_no_number_to_signal)
 {
 	char *argv[] = { (char *)"/bin/true", NULL };
 	struct program p;
@@ -59,8 +57,7 @@ a_program_that_has_ended_leaves_no_number_to_signal(void)
  * Another user's memory is hidden, and a processor may be late in coming to the
  * adapter: the program waits for it.
  */
-static void
-a_program_that_changes_its_user_or_group_waits_for_the_adapter(void)
+TEST(a_program_that_changes_its_user_or_group_waits_for_the_adapter)
 {
 	char *argv[] = { (char *)"/proc/self/exe", (char *)"become", NULL };
 	struct pollfd call;
@@ -82,8 +79,6 @@ main(int argc, char **argv)
 	if (argc == 2 && strcmp(argv[1], "become") == 0)
 		return setgid(getgid());
 	check_start(argc, argv);
-	RUN(a_program_that_did_not_start_leaves_no_number_to_signal);
-	RUN(a_program_that_has_ended_leaves_no_number_to_signal);
-	RUN(a_program_that_changes_its_user_or_group_waits_for_the_adapter);
+	check_all();
 	return check_finish();
 }

@@ -76,8 +76,7 @@ check_why(const char *words)
 		fprintf(stderr, "no %s in %s\n", words, q.why);
 }
 
-static void
-a_whole_answer_is_kept(void)
+TEST(a_whole_answer_is_kept)
 {
 	CHECK(!question_is_answered(&q, 0));
 	ask_for("apppool_x 1\n# EOF\n");
@@ -88,8 +87,7 @@ a_whole_answer_is_kept(void)
 	CHECK_EQ(strlen(q.answer), q.answer_len);
 }
 
-static void
-an_answer_that_was_cut_is_none(void)
+TEST(an_answer_that_was_cut_is_none)
 {
 	ask_for("apppool_x 1\n# EO");
 	check_why("cut its answer off");
@@ -98,15 +96,13 @@ an_answer_that_was_cut_is_none(void)
 	check_why("cut its answer off");
 }
 
-static void
-a_refusal_is_told_in_the_words_of_the_daemon(void)
+TEST(a_refusal_is_told_in_the_words_of_the_daemon)
 {
 	ask_for("something\nerror: there are too many connections\n");
 	CHECK_STR("there are too many connections", q.why);
 }
 
-static void
-the_answer_before_stays_while_there_is_no_newer_one(void)
+TEST(the_answer_before_stays_while_there_is_no_newer_one)
 {
 	ask_for("# EOF\n");
 	ask_for("error: no\n");
@@ -117,8 +113,7 @@ the_answer_before_stays_while_there_is_no_newer_one(void)
 	CHECK_STR("again\n# EOF\n", q.answer);
 }
 
-static void
-a_question_under_way_is_not_asked_twice(void)
+TEST(a_question_under_way_is_not_asked_twice)
 {
 	int fd;
 
@@ -128,8 +123,7 @@ a_question_under_way_is_not_asked_twice(void)
 	CHECK_EQ(fd, q.fd);
 }
 
-static void
-a_daemon_that_is_silent_is_given_up_after_five_seconds(void)
+TEST(a_daemon_that_is_silent_is_given_up_after_five_seconds)
 {
 	question_ask(&q, 1000);
 	answer("apppool_x 1\n");
@@ -140,16 +134,14 @@ a_daemon_that_is_silent_is_given_up_after_five_seconds(void)
 	(void)close(peer);
 }
 
-static void
-without_a_daemon_the_reason_is_there_at_once(void)
+TEST(without_a_daemon_the_reason_is_there_at_once)
 {
 	(void)unlink(path);
 	question_ask(&q, 1000);
 	check_why("No such file");
 }
 
-static void
-a_missing_right_names_the_option_that_gives_it(void)
+TEST(a_missing_right_names_the_option_that_gives_it)
 {
 	bool root = geteuid() == 0;
 
@@ -160,8 +152,7 @@ a_missing_right_names_the_option_that_gives_it(void)
 	check_why("control_mode = 0666");
 }
 
-static void
-a_path_that_no_socket_can_have_is_told(void)
+TEST(a_path_that_no_socket_can_have_is_told)
 {
 	static char long_path[200];
 
@@ -179,15 +170,7 @@ main(int argc, char **argv)
 	if (mkdtemp(folder) == NULL)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/control.sock", folder);
-	RUN(a_whole_answer_is_kept);
-	RUN(an_answer_that_was_cut_is_none);
-	RUN(a_refusal_is_told_in_the_words_of_the_daemon);
-	RUN(the_answer_before_stays_while_there_is_no_newer_one);
-	RUN(a_question_under_way_is_not_asked_twice);
-	RUN(a_daemon_that_is_silent_is_given_up_after_five_seconds);
-	RUN(without_a_daemon_the_reason_is_there_at_once);
-	RUN(a_missing_right_names_the_option_that_gives_it);
-	RUN(a_path_that_no_socket_can_have_is_told);
+	check_all();
 	question_fini(&q);
 	(void)unlink(path);
 	(void)rmdir(folder);
