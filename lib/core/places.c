@@ -4,10 +4,9 @@
  * processes that they can spare.
  *
  * Source: Passenger's ApplicationPool text, where an idle process of another
- * application is stopped to make room.  That alone would let an app that is
- * always busy starve the others, and let two of them take a place from each
- * other again and again, a spawn each time: so a busy app gives, too, but
- * only to an app that has clearly less.
+ * application makes room.  That alone would let an app that is always busy
+ * starve the others, and two of them take a place from each other again and
+ * again: so a busy app gives, too, but only to an app that has clearly less.
  */
 
 #include <assert.h>
@@ -226,8 +225,8 @@ places_offer(struct pool *p, uint32_t app)
 }
 
 /*
- * Another app is the first in line, or the first has fewer processes, or a
- * place that it waited for went to a minimum: others may have to give more.
+ * Others give more if another app is the first in line, or has fewer processes,
+ * or if a place that it waited for went to a minimum.
  */
 void
 places_reconsider(struct pool *p)

@@ -6,18 +6,15 @@
  * and stop, and what becomes of their failures.
  *
  * The caller tells what happened (functions in the past tense, `now` last),
- * takes actions out with pool_next_action() and carries them out in their
- * order.  The pool also says when it is to be called if nothing happens
- * (pool_deadline(), pool_tick()).  It makes no system call, looks at no clock
- * and allocates nothing: its memory is given by the caller and may be
- * replaced by larger memory (pool_move()).  The same facts at the same times
+ * takes actions out with pool_next_action(), carries them out in their order,
+ * and calls pool_tick() at pool_deadline().  The pool makes no system call,
+ * looks at no clock and allocates nothing.  The same facts at the same times
  * give the same actions.
  *
  * Apps, processes and connections are numbers: 0 … limit-1, reused after
- * their end.  Per-connection functions cost O(1) or O(log n) in processes
- * and O(1) in waiters.  No function fails: `now` that runs backwards, a number
- * that stands for nothing living, or a fact that cannot be is the caller's
- * bug, and an assert.
+ * their end.  A connection costs O(1) or O(log n) in processes and O(1) in
+ * waiters.  No function fails: `now` that runs backwards, a number that stands
+ * for nothing living, or a fact that cannot be is the caller's bug, an assert.
  *
  * Sources of the rules: Passenger's ApplicationPool text (idle list, most
  * recently used first, ceilings), AnyEvent::Fork::Pool (start, stop, idle),
@@ -42,15 +39,14 @@ size_t pool_memory(const struct pool_limits *limits);
 /*
  * memory: pool_memory() zeroed bytes, aligned as malloc does; the caller
  * frees them after the pool's end.  Pages that are never used stay untouched.
- * now: later than 0, which stands for "never yet".
+ * now: later than 0.
  */
 void pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
     uint32_t max_processes, uint64_t seed, tstamp now);
 
 /*
- * Moves everything to other zeroed memory, for limits none of which is
- * smaller, and serves what the former limits held up.  The caller may free
- * the former memory afterwards.
+ * Moves everything to other zeroed memory, for limits none of which is smaller,
+ * and serves what those held up.  The caller may free the former memory then.
  */
 void pool_move(struct pool *p, const struct pool_limits *limits, void *memory);
 
@@ -67,9 +63,8 @@ void pool_app_change(
 void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
 
 /*
- * As long as this is on, each connection is served by a process that was
- * started after it arrived, and that serves no other (always_restart.txt).
- * Without `sessions` nothing changes.
+ * While this is on each connection is served by a process that was started
+ * after it arrived, and that serves no other.  Without `sessions`: no change.
  */
 void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 
@@ -84,19 +79,17 @@ void pool_app_hold(
     struct pool *p, uint32_t app, enum process_end why, tstamp now);
 
 /*
- * The app is held no longer, or comes back after pool_app_close() and before
- * ACTION_OVER, while the pool runs: it begins anew, with what waits and the
- * processes that were not told to stop, and its listeners are looked at.  It is
- * not held and emptying.
+ * The app is held no longer (and was not emptying), or comes back between
+ * pool_app_close() and ACTION_OVER, while the pool runs: it begins anew, with
+ * what waits and the processes that were not told to stop.
  */
 void pool_app_resume(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * The app leaves.  The caller goes on telling pool_arrived() for connections
- * in the backlog of its listeners, then pool_app_drained().  When nothing
- * waits any more its processes leave; after stop_timeout what waits is refused,
- * and they are terminated.  ACTION_OVER comes when none is left but stuck
- * processes, and again when these have ended, too.
+ * in the backlog of its listeners, then pool_app_drained().  Processes leave
+ * when nothing waits, and after stop_timeout in any case.  ACTION_OVER comes
+ * when none is left but stuck ones, and again when these have ended, too.
  */
 void pool_app_close(struct pool *p, uint32_t app, tstamp now);
 void pool_app_drained(struct pool *p, uint32_t app, tstamp now);
@@ -108,16 +101,10 @@ void pool_app_free(struct pool *p, uint32_t app);
 void pool_resize(
     struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now);
 
-/*
- * Stops everything within `budget`: as pool_app_close() for every app;
- * SIGTERM `grace` before the end, SIGKILL at the end.
- */
+/* Closes every app; SIGTERM `grace` before the end of budget, then SIGKILL. */
 void pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now);
 
-/*
- * Stops everything now: SIGTERM, and SIGKILL after `grace`.  A second call
- * counts if its grace is shorter.
- */
+/* SIGTERM now, SIGKILL after `grace`; again: if the grace is shorter. */
 void pool_stop_now(struct pool *p, tspan grace, tstamp now);
 
 /* --- connections -------------------------------------------------------- */
@@ -168,9 +155,8 @@ void pool_accept_paused(struct pool *p, uint32_t app, tstamp now);
 void pool_accept_resumed(struct pool *p, uint32_t app, tstamp now);
 
 /*
- * So many connections lie in the backlog of an app that listens itself.  They
- * wait for its processes, or for its first process; the pool knows no more of
- * them than this report.
+ * So many connections lie in the backlog of an app that listens itself, and
+ * wait for its processes, or for its first process.
  */
 void pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now);
 
@@ -199,8 +185,8 @@ void pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
 
 /*
  * Other servers have the locks of the app now, or another key.  Connections
- * that wait give back those that they have; so do those that are taken back
- * from their processes later.  Requests that are not answered are asked there.
+ * that wait, or come back from their processes, give theirs back.  Requests
+ * that are not answered are asked there.
  */
 void pool_limit_moved(struct pool *p, uint32_t app, tstamp now);
 
@@ -230,8 +216,7 @@ void pool_spawned(struct pool *p, uint32_t process, tstamp now);
  * ACTION_SPAWN failed, and the number is free.  no_room: the system lacked
  * memory, descriptors or processes for now, which is no failure of the app;
  * else the program cannot be started as it is, and an app without a ready
- * process has failed at once.  Neither counts for a process that was told to
- * stop meanwhile.
+ * process has failed.  A process that was told to stop meanwhile counts not.
  */
 void pool_spawn_failed(
     struct pool *p, uint32_t process, bool no_room, tstamp now);
@@ -268,8 +253,8 @@ void pool_replace(struct pool *p, uint32_t process, tstamp now);
 
 /*
  * The process is given no more connections, finishes those that it has, for
- * however long, and is told to stop then. Its successor starts at once: it
- * counts for no minimum and no ceiling. It may be leaving already.
+ * however long, and counts for no minimum and no ceiling: its successor starts
+ * at once.  It may be leaving already.
  */
 void pool_detach(struct pool *p, uint32_t process, tstamp now);
 
@@ -299,8 +284,7 @@ void pool_unheard(
 
 /*
  * A process that listens itself has kept so many processors busy since the
- * last report (0 and more; 1 is all that counts), and may have connections in
- * its hands or not.
+ * last report (1 is all that counts), and may have connections, if in_use.
  */
 void pool_worked(struct pool *p, uint32_t process, double processors,
     bool in_use, tstamp now);

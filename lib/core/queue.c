@@ -6,14 +6,12 @@
  * died goes to its old place, which is at or near the head.
  *
  * Prefetched connections were handed to a process beyond its concurrency and
- * lie unread in its socket.  When another process has room they are taken
- * back and given to it; but not at once, for most are soon read, and taking
- * back costs more than it brings then.
+ * lie unread in its socket.  They are taken back when another process has room;
+ * but not at once: most are soon read, and taking back costs more than that.
  *
- * A limit in front of an app is a lock, counted by a PoolCounter that several
- * machines may share: it is taken before the hand-over and given back at the
- * end of the session.  Locks are asked for only as far as there are places,
- * so that none is held by a connection that could not be served.
+ * A limit in front of an app is a lock of a PoolCounter, from before the
+ * hand-over to the end of the session.  No more are asked for than there are
+ * places, so that none is held by a connection that could not be served.
  */
 
 #include <assert.h>
@@ -21,10 +19,7 @@
 #include "core/mechanism.h"
 #include "core/pool.h"
 
-/*
- * How long a connection lies behind a busy process before it is taken back; and
- * where the pool hands ahead by itself, never behind a session that is long.
- */
+/* How long it lies behind a busy process; where prefetch is auto, less. */
 #define QUEUE_PATIENCE TSPAN_MSECONDS(5)
 #define QUEUE_PATIENCE_AUTO TSPAN_MSECONDS(2)
 

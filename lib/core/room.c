@@ -114,24 +114,17 @@ room_home_of(const struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 
-	switch ((enum process_state)x->state) {
-	case PROCESS_STARTING:
-		return HOME_STARTING;
-	case PROCESS_IDLE:
-	case PROCESS_ACTIVE:
-		if (!room_has(p, process))
-			return HOME_BUSY;
-		if (process_sessions(x) < room_lists(&p->apps[x->app]))
-			return HOME_ROOM + process_sessions(x);
-		return HOME_PREFETCH;
-	case PROCESS_DETACHED:
-	case PROCESS_RETIRING:
-	case PROCESS_STOPPING:
-	case PROCESS_DYING:
-		return HOME_LEAVING;
-	default:
+	if (x->state == PROCESS_GONE)
 		return HOME_NONE;
-	}
+	if (x->state == PROCESS_STARTING)
+		return HOME_STARTING;
+	if (x->state >= PROCESS_DETACHED)
+		return HOME_LEAVING;
+	if (!room_has(p, process))
+		return HOME_BUSY;
+	if (process_sessions(x) < room_lists(&p->apps[x->app]))
+		return HOME_ROOM + process_sessions(x);
+	return HOME_PREFETCH;
 }
 
 /* Whether the process stands before those that are on its list already. */

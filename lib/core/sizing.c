@@ -33,10 +33,9 @@ sizing_is_over(const struct pool *p, const struct app *a)
 }
 
 /*
- * Whether all processes are wanted, or about to be; or will all leave when the
- * backlog is empty, and not before.  A waiter for a lock has no use for one
- * process more, but would want back one that is stopped now; and an old process
- * idles while the new ones, which come first, may fail.
+ * Whether all processes are wanted, or about to be.  A waiter for a lock would
+ * want back one that is stopped now; old processes idle while new ones, which
+ * come first, may fail; and all leave when the backlog is empty, not before.
  */
 static bool
 sizing_needs_all(const struct app *a)
