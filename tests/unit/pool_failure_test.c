@@ -130,41 +130,18 @@ restart_after_death(uint32_t process)
 }
 
 static void
-after_a_young_death_the_next_start_waits_for_restart_delay(void)
+the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter(void)
 {
-	rig_running(rig_options(), 1);
-	rig_at(500);
-	rig_exits(0, END_SIGNAL);
-	AFTER(rig_at(1499), "");
-	AFTER(rig_at(1751), "spawn 0");
-}
-
-static void
-the_delay_doubles_with_a_quarter_of_jitter_at_most(void)
-{
-	rig_running(rig_options(), 1);
-	for (int i = 0; i < 5; i++) {
-		int64_t ms = restart_after_death(0);
-
-		CHECK(ms >= 1000 << i && ms <= (1250 << i) + 2);
-		(void)rig_did();
-		rig_ready(0);
-	}
-}
-
-static void
-the_delay_ends_at_restart_delay_max(void)
-{
-	int64_t ms = 0;
-
-	rig.o.restart_delay_max = TSPAN_SECONDS(4);
+	rig.o.restart_delay_max = TSPAN_SECONDS(16);
 	rig_running(rig.o, 1);
-	for (int i = 0; i < 6; i++) {
-		ms = restart_after_death(0);
+	for (int i = 0; i < 7; i++) {
+		int64_t ms = restart_after_death(0),
+			times = 1 << (i < 4 ? i : 4);
+
+		CHECK(ms >= 1000 * times && ms <= 1250 * times + 2);
 		(void)rig_did();
 		rig_ready(0);
 	}
-	CHECK(ms >= 4000 && ms <= 5002);
 }
 
 static void
@@ -612,9 +589,7 @@ main(int argc, char **argv)
 	RUN(a_number_that_is_used_again_has_no_retries);
 	RUN(messages_from_before_the_death_still_count);
 	RUN(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
-	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
-	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);
-	RUN(the_delay_ends_at_restart_delay_max);
+	RUN(the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter);
 	RUN(a_shorter_restart_delay_max_holds_for_the_present_delay);
 	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
 	RUN(an_older_process_does_not_reset_the_delay);

@@ -31,15 +31,6 @@ without_sessions_an_app_is_ready_when_it_is_spawned(void)
 }
 
 static void
-a_clean_end_below_the_minimum_is_replaced_at_once(void)
-{
-	rig.o.min_processes = 2;
-	rig_busy(rig.o, 2, 1);
-	rig_done(0);
-	AFTER(rig_exits(0, END_EXIT), "spawn 2");
-}
-
-static void
 an_end_above_the_minimum_is_not_replaced(void)
 {
 	rig_busy(rig_options(), 2, 1);
@@ -574,7 +565,6 @@ main(int argc, char **argv)
 	rig_start(argc, argv);
 	RUN(an_app_is_ready_when_min_processes_are);
 	RUN(without_sessions_an_app_is_ready_when_it_is_spawned);
-	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
 	RUN(an_end_above_the_minimum_is_not_replaced);
 	RUN(with_no_minimum_no_process_starts_before_a_connection_comes);
 	RUN(without_a_queue_the_first_connection_waits_for_the_first_process);

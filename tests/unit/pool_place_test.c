@@ -62,15 +62,6 @@ the_app_with_the_lowest_load_gives(void)
 }
 
 static void
-the_longest_idle_process_goes_first(void)
-{
-	rig_begin_with(rig_limits(), 3);
-	rig_serving(place_options(0), 3);
-	(void)begin_wanting();
-	CHECK_STR("stop 2", rig_did());
-}
-
-static void
 no_more_processes_are_evicted_than_places_are_wanted(void)
 {
 	rig_begin_with(rig_limits(), 4);
@@ -432,7 +423,6 @@ main(int argc, char **argv)
 	RUN(an_idle_process_of_another_app_makes_room);
 	RUN(the_minimum_of_another_app_is_left_to_it);
 	RUN(the_app_with_the_lowest_load_gives);
-	RUN(the_longest_idle_process_goes_first);
 	RUN(no_more_processes_are_evicted_than_places_are_wanted);
 	RUN(an_app_that_grows_may_evict_an_idle_process_too);
 	RUN(the_minimum_comes_by_eviction_too);

@@ -320,19 +320,12 @@ private_options(uint32_t prefetch)
 }
 
 static void
-private_queues_are_filled_evenly(void)
+of_private_queues_the_shortest_is_first(void)
 {
 	rig_running(private_options(3), 2);
 	rig_arrive_n(6);
 	CHECK_STR("hand 0>0, hand 1>1, hand 2>0, hand 3>1, hand 4>0, hand 5>1",
 	    rig_did());
-}
-
-static void
-of_private_queues_the_shortest_is_first(void)
-{
-	rig_running(private_options(3), 2);
-	LET(rig_arrive_n(6));
 	(void)rig_done(0);
 	(void)rig_done(0);
 	AFTER(rig_arrive(), "hand 2>0");
@@ -416,7 +409,6 @@ main(int argc, char **argv)
 	RUN(connections_prefetched_by_a_dead_process_come_back);
 	RUN(a_take_is_asked_for_once);
 	RUN(more_concurrency_makes_prefetched_connections_sessions);
-	RUN(private_queues_are_filled_evenly);
 	RUN(of_private_queues_the_shortest_is_first);
 	RUN(private_queues_are_never_taken_from);
 	RUN(full_private_queues_leave_the_rest_in_the_backlog);

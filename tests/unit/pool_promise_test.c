@@ -371,23 +371,16 @@ a_stop_keeps_stop_delay_and_takes_the_longest_idle(void)
 }
 
 static void
-the_minimum_stays(void)
+the_minimum_and_spare_processes_stay(void)
 {
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 5);
-	serve(20, 1);
-	rest(600);
-	CHECK_EQ(2, ready(0));
-}
-
-static void
-spare_processes_stay(void)
-{
-	rig.o.min_idle = 3;
-	rig_running(rig.o, 5);
-	serve(20, 1);
-	rest(600);
-	CHECK_EQ(3, ready(0));
+	for (int idle = 0; idle < 2; idle++) {
+		begin();
+		*(idle ? &rig.o.min_idle : &rig.o.min_processes) = 3;
+		rig_running(rig.o, 5);
+		serve(20, 1);
+		rest(600);
+		CHECK_EQ(3, ready(0));
+	}
 }
 
 static void
@@ -581,8 +574,7 @@ main(int argc, char **argv)
 	RUN(one_connection_waits_for_ten_targets_and_many_for_a_start);
 	RUN(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
 	RUN(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
-	RUN(the_minimum_stays);
-	RUN(spare_processes_stay);
+	RUN(the_minimum_and_spare_processes_stay);
 	RUN(processes_stay_while_nothing_is_known);
 	RUN(processes_stay_while_the_promise_is_broken);
 	RUN(an_idle_process_that_is_needed_stays);

@@ -28,17 +28,6 @@ a_stuck_process_that_dies_after_all_frees_its_number(void)
 }
 
 static void
-a_session_may_end_while_its_process_retires(void)
-{
-	rig_busy(rig_options(), 1, 1);
-	pool_retire(&rig.pool, 0, rig.now);
-	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	CHECK(rig_done(0));
-	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
-	CHECK_EQ(1, rig_app(0)->figures.completed);
-}
-
-static void
 a_process_whose_start_was_not_carried_out_is_gone_at_once(void)
 {
 	rig_add(&rig.o);
@@ -478,7 +467,6 @@ main(int argc, char **argv)
 	rig_start(argc, argv);
 	RUN(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
 	RUN(a_stuck_process_that_dies_after_all_frees_its_number);
-	RUN(a_session_may_end_while_its_process_retires);
 	RUN(a_process_whose_start_was_not_carried_out_is_gone_at_once);
 	RUN(a_process_told_to_stop_while_it_is_spawned_stops_then);
 	RUN(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
