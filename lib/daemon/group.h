@@ -288,7 +288,7 @@ void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 
 /* Binds another socket in the place of a socket that was shut down. */
-void listeners_rebind(struct app_listener *l, tstamp now);
+void listeners_rebind(struct acceptor *a, tstamp now);
 
 /* False: it leaves, while its app goes on with others. */
 bool listeners_serves(const struct app_listener *l);
@@ -511,10 +511,6 @@ bool parking_head_lacks(const char *bytes, size_t len);
 
 /* ACTION_REFUSE. */
 void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);
-
-/* For refusals_init(): closes the connection of a group whose refusal is over.
- */
-void waiters_refused(void *owner, int fd, bool tcp, bool drain);
 
 /* Logs, now and then, that max_queue is reached, and what that leads to. */
 void waiters_tell_full(struct group *g, tstamp now);

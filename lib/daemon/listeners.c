@@ -246,19 +246,26 @@ rebinding_done(struct lane_job *job, tstamp now)
 	}
 }
 
+static struct app_listener *
+listener_of(struct acceptor *a)
+{
+	return LOOP_OWNER(a, struct app_listener, acceptor);
+}
+
 /*
  * The first time at once, then once in REBIND_PAUSE: a program may do nothing
  * but shut it down.
  */
 void
-listeners_rebind(struct app_listener *l, tstamp now)
+listeners_rebind(struct acceptor *a, tstamp now)
 {
+	struct app_listener *l = listener_of(a);
 	struct group *g = l->group;
 
 	if (l->acceptor.listener.fd != -1)
 		log_warnx("%s: %s was shut down by somebody: binding it anew",
 		    g->conf->name, l->address);
-	acceptor_close(&l->acceptor);
+	acceptor_close(a);
 	if (l->rebinds)
 		return;
 	if (!l->awaits && l->rebound != 0 && now - l->rebound < REBIND_PAUSE) {
@@ -303,13 +310,7 @@ listeners_open_awaited(struct supervisor *s, tstamp now)
 
 	while ((l = listeners_next(s, l)) != NULL)
 		if (l->awaits && l->acceptor.listener.fd == -1)
-			listeners_rebind(l, now);
-}
-
-static struct app_listener *
-listener_of(struct acceptor *a)
-{
-	return LOOP_OWNER(a, struct app_listener, acceptor);
+			listeners_rebind(&l->acceptor, now);
 }
 
 /* --- accepting ---------------------------------------------------------- */
@@ -351,12 +352,6 @@ listeners_arrived(struct acceptor *a, int fd, tstamp now)
 		.tcp = a->listener.kind == LISTENER_TCP };
 }
 
-static void
-listeners_reopen(struct acceptor *a, tstamp now)
-{
-	listeners_rebind(listener_of(a), now);
-}
-
 /* Accepts for the group, from a listener that is on no list, from now on. */
 static void
 accepting_begin(struct app_listener *l, struct group *g)
@@ -364,7 +359,7 @@ accepting_begin(struct app_listener *l, struct group *g)
 	static const struct acceptor_ops ops = {
 		.admits = listeners_admit,
 		.arrived = listeners_arrived,
-		.reopen = listeners_reopen,
+		.reopen = listeners_rebind,
 	};
 
 	const struct listener *open = &l->acceptor.listener;

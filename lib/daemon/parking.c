@@ -474,22 +474,9 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 	else
 		tell_app_limited(g, &g->refuse_rate, now, EVENT_REFUSAL,
 		    "a connection is refused: %s", action_cause_name(a->cause));
-	g->refused++;
 	parking_forget(s, c);
-	refusal_begin(
-	    &s->refusals, g, g->config, g->conf, c->fd, c->tcp, c->handed, now);
+	refusal_begin(g, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;
-}
-
-void
-waiters_refused(void *owner, int fd, bool tcp, bool drain)
-{
-	struct group *g = owner;
-	const struct action over = { .kind = ACTION_OVER, .app = g->app };
-
-	keeper_close_conn(g, fd, tcp, drain);
-	if (--g->refused == 0 && g->over)
-		apps_over(g->sup, &over, loop_now(&g->sup->loop));
 }
 
 /*

@@ -7,7 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/state.h"
+#include "core/action.h"
+#include "daemon/group.h"
+#include "daemon/keeper.h"
 
 /* The FastCGI specification's names and numbers. */
 #define FCGI_VERSION_1 1
@@ -89,11 +91,11 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 /* --- the table ---------------------------------------------------------- */
 
 int
-refusals_init(struct refusals *all, struct loop *loop, refusal_close *close)
+refusals_init(struct refusals *all)
 {
-	*all = (struct refusals){ .loop = loop, .close = close };
 	TAILQ_INIT(&all->unused);
 	TAILQ_INIT(&all->open);
+	all->used = 0;
 	all->table = calloc(REFUSAL_MAX, sizeof(*all->table));
 	return all->table == NULL ? -1 : 0;
 }
@@ -126,18 +128,30 @@ refusal_drop_rest(struct refusal *r)
 	r->config = NULL;
 }
 
+/* The keeper closes the connection; its app may have waited for that. */
+static void
+refusal_over(struct group *g, int fd, bool tcp, bool handed)
+{
+	const struct action over = { .kind = ACTION_OVER, .app = g->app };
+
+	keeper_close_conn(g, fd, tcp, !tcp && !handed);
+	if (--g->refused == 0 && g->over)
+		apps_over(g->sup, &over, loop_now(&g->sup->loop));
+}
+
 static void
 refusal_end(struct refusal *r)
 {
-	(void)loop_set(r->all->loop, &r->io, 0);
-	timer_set(&r->all->loop->timers, &r->timer, TSTAMP_NEVER);
-	TAILQ_REMOVE(&r->all->open, r, next);
+	struct supervisor *s = r->group->sup;
+
+	(void)loop_set(&s->loop, &r->io, 0);
+	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
+	TAILQ_REMOVE(&s->refusals.open, r, next);
 	refusal_drop_rest(r);
 	if (r->tcp)
 		(void)refusal_drain(r->io.fd);
-	r->all->close(r->owner, r->io.fd, r->tcp, !r->tcp && !r->handed);
-	r->io.fd = -1;
-	TAILQ_INSERT_HEAD(&r->all->unused, r, next);
+	TAILQ_INSERT_HEAD(&s->refusals.unused, r, next);
+	refusal_over(r->group, r->io.fd, r->tcp, r->handed);
 }
 
 void
@@ -162,6 +176,7 @@ refusal_time_over(struct timer *t, tstamp now)
 static bool
 refusal_write(struct refusal *r)
 {
+	struct loop *loop = &r->group->sup->loop;
 	ssize_t n =
 	    send(r->io.fd, r->rest, r->rest_len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
@@ -172,10 +187,10 @@ refusal_write(struct refusal *r)
 		r->rest_len -= (size_t)n;
 	}
 	if (r->rest_len > 0)
-		return loop_set(r->all->loop, &r->io, EPOLLOUT) == 0;
+		return loop_set(loop, &r->io, EPOLLOUT) == 0;
 	refusal_drop_rest(r);
 	(void)shutdown(r->io.fd, SHUT_WR);
-	return loop_set(r->all->loop, &r->io, EPOLLRDHUP) == 0;
+	return loop_set(loop, &r->io, EPOLLRDHUP) == 0;
 }
 
 static void
@@ -192,21 +207,22 @@ refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
 	 * destroys that.
 	 */
 	if (r->rest_len == 0 && r->tcp && !refusal_drain(r->io.fd))
-		(void)loop_set(r->all->loop, &r->io, 0);
+		(void)loop_set(&r->group->sup->loop, &r->io, 0);
 	else if (r->rest_len == 0 || !refusal_write(r))
 		refusal_end(r);
 }
 
 void
-refusal_begin(struct refusals *all, void *owner, struct conf *config,
-    const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now)
+refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 {
+	struct refusals *all = &g->sup->refusals;
 	struct refusal_answer answer;
 	struct refusal *r;
 
-	refusal_answer(conf, handed ? -1 : fd, &answer);
+	g->refused++;
+	refusal_answer(g->conf, handed ? -1 : fd, &answer);
 	if (answer.bytes == NULL || (tcp && handed)) {
-		all->close(owner, fd, tcp, false);
+		refusal_over(g, fd, tcp, true);
 		return;
 	}
 	r = TAILQ_FIRST(&all->unused);
@@ -221,20 +237,20 @@ refusal_begin(struct refusals *all, void *owner, struct conf *config,
 		(void)shutdown(fd, SHUT_WR);
 		if (tcp)
 			(void)refusal_drain(fd);
-		all->close(owner, fd, tcp, !tcp && !handed);
+		refusal_over(g, fd, tcp, handed);
 		return;
 	}
-	r->all = all;
-	r->owner = owner;
+	r->group = g;
 	r->io = (struct loop_io){ .fd = fd, .ready = refusal_ready };
 	r->tcp = tcp;
 	r->handed = handed;
-	r->config = conf_ref(config);
+	r->config = conf_ref(g->config);
 	r->rest = answer.bytes;
 	r->rest_len = answer.len;
 	TAILQ_INSERT_TAIL(&all->open, r, next);
 	timer_init(&r->timer, refusal_time_over);
-	timer_set(&all->loop->timers, &r->timer, tstamp_add(now, REFUSAL_TIME));
+	timer_set(
+	    &g->sup->loop.timers, &r->timer, tstamp_add(now, REFUSAL_TIME));
 	/* An answer made here is so short that it is written at once, or never.
 	 */
 	if (!refusal_write(r) ||

@@ -69,7 +69,7 @@ struct accepted {
  * sends without end fills but a window.
  *
  * Unix sockets may hold descriptors of any kind, whose closing may take its
- * time: refusals.close drains them, too.
+ * time: the keeper drains them, too.
  */
 
 /* Refusals that are open at a time; further ones are closed once answered. */
@@ -88,14 +88,11 @@ struct refusal_answer {
 	char made[REFUSAL_FASTCGI];
 };
 
-struct refusals;
-
 struct refusal {
 	TAILQ_ENTRY(refusal) next; /* in unused or open */
-	struct refusals *all;
+	struct group *group;
 	struct loop_io io;
 	struct timer timer; /* REFUSAL_TIME is over; set while it is open */
-	void *owner; /* for refusals.close */
 	bool tcp, handed; /* as in struct accepted */
 	const char *rest; /* still to be written */
 	size_t rest_len;
@@ -104,15 +101,7 @@ struct refusal {
 
 TAILQ_HEAD(refusal_list, refusal);
 
-/*
- * Called once for each refusal: takes the connection over, and closes it.
- * drain: it is a Unix socket, of which is read before what has come.
- */
-typedef void refusal_close(void *owner, int fd, bool tcp, bool drain);
-
 struct refusals {
-	struct loop *loop;
-	refusal_close *close;
 	struct refusal_list unused; /* used before */
 	struct refusal_list open; /* clients that may still read an answer */
 	size_t used; /* of table, at some time */
@@ -120,19 +109,17 @@ struct refusals {
 };
 
 /* 0, or -1 and errno. */
-int refusals_init(
-    struct refusals *all, struct loop *loop, refusal_close *close);
+int refusals_init(struct refusals *all);
 
 /* Closes those that are open. */
 void refusals_fini(struct refusals *all);
 
 /*
- * Refuses the client at fd, which is taken over, as this app of config does.
- * tcp, handed: as in struct accepted; what was handed to a process is not read,
- * and just closed if it is of TCP.
+ * Refuses the client at fd, which is taken over, as its app does. tcp, handed:
+ * as in struct accepted; what was handed to a process is not read, and just
+ * closed if it is of TCP.
  */
-void refusal_begin(struct refusals *all, void *owner, struct conf *config,
-    const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now);
+void refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now);
 
 /* Whether this app answers at all. */
 bool refusal_answers(const struct conf_app *conf);

@@ -353,7 +353,7 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	    lane_start(&s->spawner, &s->loop, "spawner", slow_start) == -1 ||
 	    lane_start(&s->closer, &s->loop, "closer", NULL) == -1 ||
 	    lane_start(&s->looker, &s->loop, "looker", slow_look) == -1 ||
-	    refusals_init(&s->refusals, &s->loop, waiters_refused) == -1) {
+	    refusals_init(&s->refusals) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
 	}

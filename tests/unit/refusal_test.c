@@ -11,27 +11,28 @@
 #include <poll.h>
 #include <time.h>
 
-#include "daemon/state.h"
+#include "daemon/group.h"
+#include "daemon/keeper.h"
 
 #include "check.h"
 #include "still.h"
 #include "tcp.h"
 
-static struct loop loop;
-static struct refusals all;
+static struct supervisor sup;
 static struct conf_app app;
 static struct conf conf = { .apps = &app, .apps_len = 1 };
+static struct group group = { .sup = &sup, .config = &conf, .conf = &app };
 
 /* Connections that were closed, and those of them that had to be drained. */
 static int closed, drained;
 
-static void
-close_conn(void *owner, int fd, bool tcp, bool drain)
+void
+keeper_close_conn(struct group *g, int fd, bool of_tcp, bool drain)
 {
 	char bytes[65536];
 
-	CHECK(owner == &app);
-	CHECK(!tcp || !drain);
+	CHECK(g == &group);
+	CHECK(!of_tcp || !drain);
 	while (drain && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		continue;
 	close(fd);
@@ -56,6 +57,14 @@ connect_pair(void)
 	server = pair[1];
 }
 
+void
+apps_over(struct supervisor *s, const struct action *a, tstamp at)
+{
+	(void)s;
+	(void)a;
+	(void)at;
+}
+
 static void
 begin(void)
 {
@@ -63,8 +72,8 @@ begin(void)
 	now = TSPAN_SECONDS(100);
 	closed = 0;
 	drained = 0;
-	CHECK_EQ(0, loop_init(&loop, &still_clock));
-	CHECK_EQ(0, refusals_init(&all, &loop, close_conn));
+	CHECK_EQ(0, loop_init(&sup.loop, &still_clock));
+	CHECK_EQ(0, refusals_init(&sup.refusals));
 	app = (struct conf_app){
 		.refusal.on_full = CONF_ON_FULL_REFUSE,
 		.refusal.protocol = CONF_PROTOCOL_HTTP,
@@ -86,7 +95,7 @@ settle(void)
 	int quiet = 0;
 
 	for (int i = 0; i < 5000 && quiet < 3; i++) {
-		int did = loop_turn(&loop, now);
+		int did = loop_turn(&sup.loop, now);
 
 		if (did > 0)
 			quiet = 0;
@@ -107,9 +116,9 @@ static void
 end(void)
 {
 	close(client);
-	refusals_fini(&all);
+	refusals_fini(&sup.refusals);
 	CHECK_EQ(1, conf.refs);
-	loop_fini(&loop);
+	loop_fini(&sup.loop);
 }
 
 /* --- connections -------------------------------------------------------- */
@@ -117,7 +126,7 @@ end(void)
 static void
 refuse(void)
 {
-	refusal_begin(&all, &app, &conf, &app, server, tcp, false, now);
+	refusal_begin(&group, server, tcp, false, now);
 }
 
 static bool
@@ -274,12 +283,12 @@ static void
 a_client_that_stays_is_closed_after_2_seconds(void)
 {
 	refuse();
-	CHECK_EQ(now + TSPAN_SECONDS(2), timers_first(&loop.timers));
+	CHECK_EQ(now + TSPAN_SECONDS(2), timers_first(&sup.loop.timers));
 	pass(TSPAN_SECONDS(2) - 1);
 	CHECK(is_open(server));
 	pass(1);
 	CHECK(!is_open(server));
-	CHECK(timers_first(&loop.timers) == TSTAMP_NEVER);
+	CHECK(timers_first(&sup.loop.timers) == TSTAMP_NEVER);
 }
 
 static void
@@ -289,7 +298,7 @@ a_client_that_sends_without_end_wakes_no_loop_and_is_cut(void)
 	settle();
 	for (int n = 0; n < 10; n++) {
 		(void)send_zeros(client, 100000000);
-		CHECK_EQ(0, loop_turn(&loop, now));
+		CHECK_EQ(0, loop_turn(&sup.loop, now));
 	}
 	pass(TSPAN_SECONDS(2));
 	CHECK(!is_open(server));
@@ -319,7 +328,7 @@ as_many_as_256_are_kept_open(void)
 	/* The one beyond them has its answer all the same. */
 	CHECK_EQ(166, recv(client, (char[4096]){ 0 }, 4096, 0));
 	pass(TSPAN_SECONDS(2));
-	CHECK(TAILQ_EMPTY(&all.open));
+	CHECK(TAILQ_EMPTY(&sup.refusals.open));
 	for (size_t n = 0; n <= REFUSAL_MAX; n++)
 		close(clients[n]);
 	/* And there is room again. */
@@ -354,7 +363,7 @@ a_long_answer_is_written_as_it_is_read(void)
 	for (int t = 0; n > 0 && len < sizeof(got); t++) {
 		struct pollfd f = { .fd = client, .events = POLLIN };
 
-		(void)loop_turn(&loop, now);
+		(void)loop_turn(&sup.loop, now);
 		NEED(t < 1000);
 		if (poll(&f, 1, 10) == 0)
 			continue;
@@ -369,7 +378,7 @@ a_long_answer_is_written_as_it_is_read(void)
 	CHECK_EQ(1, conf.refs);
 	close(client);
 	settle();
-	CHECK(TAILQ_EMPTY(&all.open));
+	CHECK(TAILQ_EMPTY(&sup.refusals.open));
 }
 
 /* --- what lies in a Unix socket ----------------------------------------- */
@@ -393,7 +402,7 @@ a_unix_socket_is_not_read_here(void)
 static void
 one_that_a_process_was_given_is_not_drained(void)
 {
-	refusal_begin(&all, &app, &conf, &app, server, false, true, now);
+	refusal_begin(&group, server, false, true, now);
 	close(client);
 	settle();
 	CHECK_EQ(1, closed);
