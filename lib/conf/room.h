@@ -84,8 +84,7 @@ const char *source_why(struct arena *a, int error, size_t max);
 /* The absolute form of path seen from dir, without "//" and "/./". */
 char *source_join(struct arena *a, const char *dir, const char *path);
 
-/* --- findings.c: mistakes and warnings, in any order while a load goes on --
- */
+/* Findings: mistakes and warnings, in any order while a load goes on. */
 
 /* A place in a file. */
 struct where {
