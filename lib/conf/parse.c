@@ -1,7 +1,7 @@
 /*
- * libconfuse parses what the prescan leaves of each file, and so meets neither
- * an unknown name nor a mistake. It ends the process when it gets no memory:
- * see source_affordable().
+ * libconfuse parses the values that the prescan has found in each file, and so
+ * meets neither an unknown name nor a mistake. It ends the process when it gets
+ * no memory: see source_affordable().
  */
 
 #include <assert.h>
@@ -38,36 +38,20 @@ static struct {
 	struct stmt *stmt;
 } reading;
 
-static void
-take_value(const char *value)
+static int
+on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
 {
 	struct stmt *s = reading.stmt;
 
+	(void)cfg;
+	(void)opt;
 	while (s != NULL && s->len == s->size)
 		s = STAILQ_NEXT(s, next);
 	assert(s != NULL);
 	s->values[s->len++] = arena_strdup(reading.findings->arena, value);
 	reading.stmt = s;
-}
-
-static int
-on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
-{
-	(void)cfg;
-	(void)opt;
-	take_value(value);
 	/* libconfuse keeps a copy of this instead of the value. */
 	*(const char **)result = "";
-	return 0;
-}
-
-static int
-on_call(cfg_t *cfg, cfg_opt_t *opt, int argc, const char **argv)
-{
-	(void)cfg;
-	(void)opt;
-	for (int i = 0; i < argc; i++)
-		take_value(argv[i]);
 	return 0;
 }
 
@@ -81,54 +65,20 @@ on_error(cfg_t *cfg, const char *fmt, va_list ap)
 	    arena_vprintf(reading.findings->arena, fmt, ap));
 }
 
-/*
- * The options for libconfuse, which end with one that is all zero. All apps are
- * one section without a title to it, which it uses again for the next: it has
- * no callback for titles, which are options in its text.
- */
-static cfg_opt_t *
-library_table(struct arena *a, const struct option *options, size_t len,
-    const cfg_opt_t *others, size_t others_len)
-{
-	cfg_opt_t *out = arena_alloc(a, len + others_len + 1, sizeof(*out));
-
-	for (size_t i = 0; i < len; i++) {
-		const cfg_opt_t scalar =
-		    CFG_STR_CB(options[i].name, NULL, CFGF_NODEFAULT, on_value);
-		const cfg_opt_t list = CFG_STR_LIST_CB(
-		    options[i].name, NULL, CFGF_NODEFAULT, on_value);
-
-		out[i] = options[i].type->list ? list : scalar;
-	}
-	memcpy(out + len, others, others_len * sizeof(*out));
-	return out;
-}
-
 /* Adds the statements of a file, with their values, to out. */
 static void
 parse_source(struct parser *p, struct source *source, struct stmts *out)
 {
-	struct arena *a = p->findings->arena;
+	cfg_opt_t options[] = { CFG_STR_CB(PRESCAN_VALUE, NULL, CFGF_NODEFAULT,
+				    on_value),
+		CFG_END() };
 	const char *text = prescan(source, p->findings, out);
-	const cfg_opt_t title[] = { CFG_STR_CB(
-	    PRESCAN_TITLE, NULL, CFGF_NODEFAULT, on_value) };
-	cfg_opt_t *in_app =
-	    library_table(a, options_app, options_app_len, title, 1);
-	const cfg_opt_t others[] = { CFG_SEC("app", in_app, CFGF_NONE),
-		CFG_SEC("defaults", in_app, CFGF_NONE),
-		CFG_FUNC("include", on_call) };
-	struct stmt *s;
-	cfg_t *cfg;
+	cfg_t *cfg = cfg_init(options, CFGF_NONE);
 
-	STAILQ_FOREACH(s, out, next)
-		s->values = arena_alloc(a, s->size + 1, sizeof(*s->values));
-	reading.findings = p->findings;
-	reading.stmt = STAILQ_FIRST(out);
-	cfg = cfg_init(
-	    library_table(a, options_global, options_global_len, others, 3),
-	    CFGF_NONE);
 	if (cfg == NULL)
 		fatal("no memory for the configuration");
+	reading.findings = p->findings;
+	reading.stmt = STAILQ_FIRST(out);
 	cfg_set_error_function(cfg, on_error);
 	if (cfg_parse_buf(cfg, text) != CFG_SUCCESS)
 		assert(p->findings->mistakes > 0);

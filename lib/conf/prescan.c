@@ -1,24 +1,263 @@
 /*
  * One look at a file before libconfuse has it, which stops at its first
  * mistake, miscounts lines behind comments and takes a missing '}' for the end
- * of the file. The prescan finds the statements
+ * of the file. The prescan reads the words and signs of the file as
+ *libconfuse's scanner has them where that does what a reader expects, and finds
+ *the statements
  *
  *	NAME = VALUE, NAME += { VALUE, ... }, NAME(VALUE, ...),
  *	NAME { ... }, NAME "TITLE" { ... }
  *
- * tells which names are unknown or in the wrong place and what cannot be a
- * statement at all, and leaves the others to libconfuse, in a text without
- * comments.
+ * It tells which names are unknown or in the wrong place and what cannot be a
+ * statement at all, and leaves the values of the others to libconfuse.
  */
 
 #include <assert.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/room.h"
 
 /* The syntax needs depth 2; a larger one can only be a mistake or an attack. */
 #define DEPTH_MAX 8
+
+/* The longest "${NAME:-TEXT}": an end to looking for the end. */
+#define VARIABLE_MAX 1024
+
+/* ---- words and signs ---- */
+
+/* A way through a file. */
+struct scan {
+	const struct source *source;
+	struct findings *findings;
+	const char *at;
+	int line;
+};
+
+/* Reports a mistake that begins in that line; t: the token with it, or NULL. */
+static void __attribute__((format(printf, 4, 5)))
+scan_bad(struct scan *s, int line, struct token *t, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	findings_mistake(s->findings, (struct where){ s->source, line }, "%s",
+	    arena_vprintf(s->findings->arena, fmt, ap));
+	va_end(ap);
+	if (t != NULL)
+		t->bad = true;
+}
+
+/* NULL, or the sign that begins a comment at p. */
+static const char *
+comment_sign(const char *p)
+{
+	if (*p == '#')
+		return "#";
+	if (*p != '/')
+		return NULL;
+	return p[1] == '/' ? "//" : p[1] == '*' ? "/*" : NULL;
+}
+
+static void
+scan_space(struct scan *s)
+{
+	for (;;) {
+		const char *sign = comment_sign(s->at);
+		const char *end;
+
+		if (sign != NULL && sign[1] == '*') {
+			end = strstr(s->at + 2, "*/");
+			if (end == NULL) {
+				scan_bad(s, s->line, NULL,
+				    "comment is never closed with '*/'");
+				end = s->at + strlen(s->at) - 2;
+			}
+			for (; s->at < end + 2; s->at++)
+				s->line += *s->at == '\n';
+		} else if (sign != NULL) {
+			s->at += strcspn(s->at, "\n");
+		} else if (isspace((unsigned char)*s->at)) {
+			s->line += *s->at++ == '\n';
+		} else {
+			return;
+		}
+	}
+}
+
+/*
+ * At "${": moves behind its '}'. libconfuse takes any byte for part of the
+ * name, quotes and line ends too.
+ */
+static void
+scan_variable(struct scan *s, struct token *t)
+{
+	const char *name;
+	size_t len = 2;
+
+	/* The NUL at the end is one of these, too. */
+	while (len < VARIABLE_MAX && strchr("}\n\"'", s->at[len]) == NULL)
+		len++;
+	if (s->at[len] != '}' || len == VARIABLE_MAX) {
+		scan_bad(s, s->line, t, "'${' without its '}'");
+		s->at += 2;
+		return;
+	}
+	name = arena_strndup(s->findings->arena, s->at + 2, len - 2);
+	s->at += len + 1;
+	/* Callers that want rules and sizes only have another environment. */
+	if (strstr(name, ":-") == NULL && getenv(name) == NULL &&
+	    (s->findings->flags & CONF_INSIDE) == 0)
+		scan_bad(s, s->line, NULL,
+		    "variable '%s' is not set: write ${%s:-TEXT} for a "
+		    "default, or put the value in single quotes to keep it as "
+		    "it is",
+		    name, name);
+}
+
+/*
+ * At a backslash in double quotes. libconfuse takes a NUL for the end of the
+ * value, and stops at digits that are no octal number of a byte.
+ */
+static void
+scan_escape(struct scan *s, struct token *t)
+{
+	bool hex = s->at[1] == 'x';
+	const char *digits = s->at + 1 + hex;
+	size_t octal = strspn(digits, "01234567");
+	size_t len = strspn(digits, "0123456789");
+	size_t most = hex ? 2 : 3;
+	size_t zeros = strspn(digits, "0");
+	bool more = hex ? isxdigit((unsigned char)digits[zeros])
+			: isdigit((unsigned char)digits[zeros]);
+
+	if (zeros >= most || (zeros > 0 && !more))
+		scan_bad(s, s->line, t, "a NUL cannot be part of a value");
+	else if (!hex && (len > octal || len > most))
+		scan_bad(s, s->line, t, "bad escape sequence '%.*s'",
+		    (int)len + 1, s->at);
+	else if (!hex && octal == most && digits[0] > '3')
+		scan_bad(s, s->line, t, "invalid octal number '%.*s'",
+		    (int)len + 1, s->at);
+}
+
+static void
+scan_string(struct scan *s, struct token *t)
+{
+	char quote = *s->at++;
+
+	t->kind = TOKEN_STRING;
+	while (*s->at != quote) {
+		if (*s->at == '\0' || *s->at == '\n') {
+			scan_bad(
+			    s, t->line, t, "string is not closed on its line");
+			return;
+		}
+		if (quote == '"' && s->at[0] == '$' && s->at[1] == '{') {
+			scan_variable(s, t);
+			continue;
+		}
+		if (*s->at++ != '\\')
+			continue;
+		if (quote == '"') {
+			s->at--;
+			scan_escape(s, t);
+			s->at++;
+		}
+		/* A string may go on in the next line. */
+		if (s->at[0] == '\r' && s->at[1] == '\n')
+			s->at++;
+		s->line += *s->at == '\n';
+		if (*s->at != '\0')
+			s->at++;
+	}
+	s->at++;
+}
+
+static void
+scan_word(struct scan *s, struct token *t)
+{
+	t->kind = TOKEN_WORD;
+	while (*s->at != '\0' && !isspace((unsigned char)*s->at) &&
+	    strchr("{}()=,\"'", *s->at) == NULL &&
+	    (s->at[0] != '+' || s->at[1] != '=')) {
+		const char *sign = comment_sign(s->at);
+
+		/* Or "unix:/run//web" would quietly be "unix:/run". */
+		if (sign != NULL)
+			scan_bad(s, s->line, t,
+			    "'%s' within a word begins a comment: put the "
+			    "value in quotes, or a space before the comment",
+			    sign);
+		if (s->at[0] == '$' && s->at[1] == '{')
+			scan_variable(s, t);
+		else
+			s->at++;
+	}
+	if (s->at[-1] == ';')
+		scan_bad(s, s->line, t,
+		    "unexpected ';': leave it out, a statement ends without "
+		    "it");
+}
+
+/* Reads the next token; at the end, and then for ever, a TOKEN_END. */
+static void
+scan_token(struct scan *s, struct token *t)
+{
+	static const char signs[] = "{}()=,";
+	static const enum token_kind kinds[] = { TOKEN_OPEN, TOKEN_CLOSE,
+		TOKEN_LPAREN, TOKEN_RPAREN, TOKEN_EQUALS, TOKEN_COMMA };
+	const char *sign;
+
+	scan_space(s);
+	*t =
+	    (struct token){ .kind = TOKEN_END, .line = s->line, .text = s->at };
+	sign = strchr(signs, *s->at);
+	if (*s->at == '\0')
+		return;
+	if (*s->at == '"' || *s->at == '\'') {
+		scan_string(s, t);
+	} else if (s->at[0] == '+' && s->at[1] == '=') {
+		t->kind = TOKEN_APPEND;
+		s->at += 2;
+	} else if (sign != NULL) {
+		t->kind = kinds[sign - signs];
+		s->at++;
+	} else {
+		scan_word(s, t);
+	}
+	t->len = (size_t)(s->at - t->text);
+}
+
+/*
+ * Returns all tokens; an empty one stands before them, four TOKEN_END behind,
+ * for looking back and ahead. A file with a NUL byte has none.
+ */
+static struct token *
+tokens_read(const struct source *source, struct findings *findings)
+{
+	struct scan s = { source, findings, source->text, 1 };
+	const char *nul = memchr(source->text, '\0', source->len);
+	struct token *list =
+	    arena_grow(findings->arena, NULL, 0, sizeof(*list));
+	unsigned ends = 0;
+
+	/* Some editors put a byte order mark before the text. */
+	if (strncmp(source->text, "\xef\xbb\xbf", 3) == 0)
+		s.at += 3;
+	if (nul != NULL) {
+		for (; s.at < nul; s.at++)
+			s.line += *s.at == '\n';
+		scan_bad(&s, s.line, NULL, "NUL byte: this is not a text file");
+	}
+	for (size_t len = 1; ends < 4; len++) {
+		list = arena_grow(findings->arena, list, len, sizeof(*list));
+		scan_token(&s, &list[len]);
+		ends += list[len].kind == TOKEN_END;
+	}
+	return list + 1;
+}
 
 /* ---- tokens ---- */
 
@@ -71,9 +310,9 @@ struct prescan {
 	struct stmt *section; /* the innermost that is open, or NULL */
 	unsigned depth; /* of it */
 	struct stmts *stmts;
-	char *text; /* for libconfuse, ended by NULs */
-	size_t len;
-	size_t size;
+	char
+	    *values; /* for libconfuse: the end of that text, with room bytes */
+	size_t room;
 };
 
 static struct where
@@ -112,15 +351,7 @@ reject(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 	p->at = last + 1;
 }
 
-/* ---- the text for libconfuse ---- */
-
-static void
-stmt_put(struct prescan *p, const char *text, size_t len)
-{
-	assert(len < p->size - p->len);
-	memcpy(p->text + p->len, text, len);
-	p->len += len;
-}
+/* ---- statements ---- */
 
 /*
  * Bare words get quotes: libconfuse drops a '*' or '+' in them and takes the
@@ -128,45 +359,46 @@ stmt_put(struct prescan *p, const char *text, size_t len)
  * the line end, which may be one of Windows.
  */
 static void
-stmt_put_value(struct prescan *p, const struct token *t)
+value_put(struct prescan *p, const struct token *t)
 {
-	if (t->kind == TOKEN_WORD)
-		stmt_put(p, "\"", 1);
+	bool word = t->kind == TOKEN_WORD;
+	char *out =
+	    stpcpy(p->values, word ? PRESCAN_VALUE "=\"" : PRESCAN_VALUE "=");
+
+	assert(2 * t->len + sizeof(PRESCAN_VALUE "=\"\"\n") < p->room);
 	for (size_t i = 0; i < t->len; i++) {
 		bool escape = t->text[i] == '\\';
 		size_t next = escape && t->text[i + 1] == '\r' ? i + 2 : i + 1;
 
-		if (escape && t->kind == TOKEN_WORD) {
-			stmt_put(p, "\\", 1);
-		} else if (escape && t->text[next] == '\n') {
+		if (escape && !word && t->text[next] == '\n') {
 			i = next;
 			continue;
-		} else if (escape) {
-			stmt_put(p, t->text + i++, 1);
 		}
-		stmt_put(p, t->text + i, 1);
+		if (escape)
+			*out++ = '\\';
+		if (escape && !word)
+			i++;
+		*out++ = t->text[i];
 	}
-	if (t->kind == TOKEN_WORD)
-		stmt_put(p, "\"", 1);
+	out = stpcpy(out, word ? "\"\n" : "\n");
+	p->room -= (size_t)(out - p->values);
+	p->values = out;
 }
 
-/* Adds the statement at p->at, of which the tokens up to last are text. */
+/* Adds the statement at p->at, whose values stand among the tokens to last. */
 static void
-stmt_put_all(struct prescan *p, struct stmt *s, const struct token *last)
+stmt_add(struct prescan *p, struct stmt *s, const struct token *last)
 {
-	stmt_put(p, "\n", 1);
-	for (const struct token *t = p->at; t <= last; t++) {
-		if (t == p->at || !token_is_text(t)) {
-			stmt_put(p, t->text, t->len);
-		} else {
-			stmt_put_value(p, t);
+	for (const struct token *t = p->at + 1; t <= last; t++) {
+		if (token_is_text(t)) {
+			value_put(p, t);
 			s->size++;
 		}
 	}
+	s->values =
+	    arena_alloc(p->findings->arena, s->size + 1, sizeof(*s->values));
 	STAILQ_INSERT_TAIL(p->stmts, s, next);
 }
-
-/* ---- statements ---- */
 
 static struct stmt *
 stmt_new(struct prescan *p, enum form form)
@@ -227,7 +459,7 @@ take_valued(struct prescan *p, struct token *last, enum form form)
 		    TOKEN_SHOW(unexpected), s->name);
 	} else {
 		s->append = t[1].kind == TOKEN_APPEND;
-		stmt_put_all(p, s, last);
+		stmt_add(p, s, last);
 		p->at = last + 1;
 	}
 }
@@ -332,7 +564,6 @@ take_other(struct prescan *p)
 static void
 open_section(struct prescan *p, size_t brace)
 {
-	static const char title[] = "{" PRESCAN_TITLE "=";
 	struct token *t = p->at;
 	struct stmt *s = stmt_new(p, brace > 1 ? FORM_TITLED : FORM_SECTION);
 	bool good = !has_bad(p, t + brace);
@@ -349,40 +580,28 @@ open_section(struct prescan *p, size_t brace)
 	if (!good && s->section != NULL)
 		s->section->gaps = true;
 	s->blank = s->blank || !good;
-	if (!s->blank) {
-		stmt_put_all(p, s, t);
-		stmt_put(p, title, brace > 1 ? strlen(title) : 1);
-		if (brace > 1)
-			stmt_put_value(p, t + 1);
-		s->size = brace > 1;
-	}
+	if (!s->blank)
+		stmt_add(p, s, t + brace);
 	p->section = s;
 	p->depth++;
 	p->at += brace + 1;
-}
-
-static void
-close_section(struct prescan *p)
-{
-	if (!p->section->blank)
-		stmt_put(p, "\n}", 2);
-	p->section = p->section->section;
-	p->depth--;
 }
 
 char *
 prescan(
     const struct source *source, struct findings *findings, struct stmts *out)
 {
-	/* Quotes add less than twice its size to each sign and word. */
+	size_t room =
+	    4 * source->len + 64; /* a sign and a word have two bytes */
+	char *text = arena_alloc(findings->arena, room, 1);
 	struct prescan p = { .source = source,
 		.findings = findings,
 		.at = tokens_read(source, findings),
 		.stmts = out,
-		.size = 4 * source->len + 64 };
+		.values = stpcpy(text, "\n"),
+		.room = room - 1 };
 	int line;
 
-	p.text = arena_alloc(findings->arena, p.size, 1);
 	while (p.at->kind != TOKEN_END) {
 		struct token *t = p.at;
 		size_t brace = 0; /* so far from a name is the '{'; 0: none */
@@ -396,7 +615,8 @@ prescan(
 			reject(
 			    &p, t, t->line, "unexpected '}': nothing is open");
 		} else if (t->kind == TOKEN_CLOSE) {
-			close_section(&p);
+			p.section = p.section->section;
+			p.depth--;
 			p.at++;
 		} else if (brace == 0 && t->kind != TOKEN_OPEN) {
 			if (is_name(t) && is_assignment(t + 1))
@@ -409,14 +629,14 @@ prescan(
 			open_section(&p, brace);
 		} else {
 			/* The rest of the file is not read. */
-			while (p.depth > 1)
-				close_section(&p);
+			for (; p.depth > 1; p.depth--)
+				p.section = p.section->section;
 			findings_mistake(findings, where_of(&p, t->line),
 			    "sections are nested more than %d deep (the first "
 			    "is of line %d)",
 			    DEPTH_MAX, p.section->where.line);
 			p.section->gaps = true;
-			close_section(&p);
+			p.section = NULL;
 			while (p.at->kind != TOKEN_END)
 				p.at++;
 		}
@@ -425,10 +645,9 @@ prescan(
 	line = p.at->line;
 	if (source->len > 0 && source->text[source->len - 1] == '\n')
 		line--;
-	for (; p.section != NULL; close_section(&p))
+	for (; p.section != NULL; p.section = p.section->section)
 		findings_mistake(findings, where_of(&p, line),
 		    "missing '}' at the end of the file ('{' is of line %d)",
 		    p.section->where.line);
-	stmt_put(&p, "\n", 1);
-	return p.text;
+	return text;
 }

@@ -215,9 +215,9 @@ const struct option *options_find(bool in_app, const char *name);
 /* True if apps of that handoff may set the option. */
 bool options_allowed(const struct option *o, enum conf_handoff handoff);
 
-/* --- token.c: the words and signs of a file --------------------------------
- */
+/* --- names.c: which names are known, and what to write for others --------- */
 
+/* The words and signs of a file. */
 enum token_kind {
 	TOKEN_WORD,
 	TOKEN_STRING, /* its quotes are part of the text */
@@ -251,15 +251,6 @@ token_is_text(const struct token *t)
 	return t->kind == TOKEN_WORD || t->kind == TOKEN_STRING;
 }
 
-/*
- * Returns all tokens; an empty one stands before them, four TOKEN_END behind,
- * for looking back and ahead. A file with a NUL byte has none.
- */
-struct token *tokens_read(
-    const struct source *source, struct findings *findings);
-
-/* --- names.c: which names are known, and what to write for others --------- */
-
 /* The form of a statement, by the tokens behind its name. */
 enum form {
 	FORM_NONE, /* none of them: no statement */
@@ -281,8 +272,8 @@ struct stmt {
 	/* Of a section: left out with all in it; lacks wrong statements. */
 	bool blank;
 	bool gaps;
-	char **values; /* of a section: its title; room for size and a NULL */
-	size_t size;
+	char **values; /* of a section: its title; len so far, and a NULL */
+	size_t size; /* how many there will be */
 	size_t len;
 };
 
@@ -297,15 +288,13 @@ bool names_check(
 
 /* --- prescan.c: the statements of a file, before libconfuse has it -------- */
 
-/*
- * Each section of the text for libconfuse begins with an option of this name,
- * whose value is the title. No name of a file can be this one.
+/* The option whose values, in the text for libconfuse, are those of the file.
  */
-#define PRESCAN_TITLE ":title"
+#define PRESCAN_VALUE "v"
 
 /*
- * Adds the statements of a file to out, and returns the text with them that
- * libconfuse is to parse.
+ * Adds the statements of a file to out, and returns the text with their values,
+ * titles among them, that libconfuse is to parse.
  */
 char *prescan(
     const struct source *source, struct findings *findings, struct stmts *out);
