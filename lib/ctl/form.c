@@ -377,33 +377,6 @@ put_short(struct text *cell, const char *s)
 	}
 }
 
-/*
- * The failure of a rollout that was given up, or the last one, and how long ago
- * that was; and when the next start is due, if that has to wait.
- */
-static void
-put_failure(struct text *cell, const json_t *app)
-{
-	const char *why = form_string(app, "rollout.reason");
-	const char *ago = "[ ({rollout.age:t} ago)]";
-
-	if (why != NULL) {
-		form_put(
-		    cell, app, "generation {rollout.generation} given up: ");
-	} else {
-		why = form_string(app, "last_failure");
-		ago = "[ ({last_failure_age:t} ago)]";
-	}
-	if (why != NULL) {
-		put_short(cell, why);
-		form_put(cell, app, ago);
-	}
-	if (form_number(app, "backoff_until") > 0) {
-		text_puts(cell, cell->len == 0 ? "" : "; ");
-		form_put(cell, app, "next start in {backoff_until:t}");
-	}
-}
-
 /* The figure of an app in a column; NaN: there is none. */
 static double
 figure_of(const json_t *app, enum column column)
@@ -415,23 +388,42 @@ figure_of(const json_t *app, enum column column)
 	return form_number(app, columns[column].form + 1);
 }
 
-/* Makes the text of an app in a column; app NULL: of the headings. */
+/*
+ * Makes the text of an app in a column; app NULL: of the headings. The last
+ * column has the failure of a rollout that was given up, or the last one, and
+ * how long ago that was; and when the next start is due, if that has to wait.
+ */
 static void
 make_cell(struct text *cell, const json_t *app, enum column column)
 {
 	const double n = figure_of(app, column);
+	const char *given_up = form_string(app, "rollout.reason");
+	const char *why =
+	    given_up != NULL ? given_up : form_string(app, "last_failure");
 
 	text_clear(cell);
-	if (app == NULL)
+	if (app == NULL) {
 		text_puts(cell, columns[column].heading);
-	else if (column == COLUMN_FAILURE)
-		put_failure(cell, app);
-	else if (column == COLUMN_ACTIVE && isnan(n))
+	} else if (column == COLUMN_FAILURE) {
+		form_put(cell, app,
+		    "[{+rollout.reason}generation {rollout.generation} given "
+		    "up: ]");
+		put_short(cell, why == NULL ? "" : why);
+		if (why != NULL)
+			form_put(cell, app,
+			    given_up != NULL ? "[ ({rollout.age:t} ago)]"
+					     : "[ ({last_failure_age:t} ago)]");
+		if (form_number(app, "backoff_until") > 0 && cell->len > 0)
+			text_puts(cell, "; ");
+		form_put(cell, app,
+		    "[{?backoff_until}next start in {backoff_until:t}]");
+	} else if (column == COLUMN_ACTIVE && isnan(n)) {
 		text_puts(cell, "-");
-	else if (column == COLUMN_RATE && n > 0 && n < 100)
+	} else if (column == COLUMN_RATE && n > 0 && n < 100) {
 		form_put(cell, app, "{rate:1d}");
-	else
+	} else {
 		form_put(cell, app, columns[column].form);
+	}
 }
 
 /* The figure that rows are sorted by, the largest first. */

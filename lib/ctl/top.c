@@ -238,23 +238,6 @@ draw_details(struct top *top)
 	}
 }
 
-static void
-draw_screen(struct top *top)
-{
-	(void)erase();
-	if (top->table.status != NULL) {
-		table_put_row(
-		    &top->table, TABLE_DAEMON, (size_t)COLS, &top->line);
-		draw_line(top, 0, A_NORMAL);
-		if (top->single && top->details.len > 0)
-			draw_details(top);
-		else
-			draw_table(top);
-	}
-	draw_message(top);
-	(void)refresh();
-}
-
 /* --- keys --------------------------------------------------------------- */
 
 /* The daemon's answer is shown as without us, its progress included. */
@@ -274,26 +257,16 @@ top_carry_out(const struct top *top, const char *command)
 	(void)clearok(curscr, TRUE);
 }
 
-/* Goes up or down: over rows, or lines of details. */
-static void
-step_by(struct top *top, long by)
-{
-	size_t *at = top->single ? &top->first : &top->chosen;
-	size_t to = by < 0 && (size_t)-by > *at ? 0 : *at + (size_t)by;
-
-	if (top->single)
-		*at = to;
-	else
-		choose_row(top, to);
-}
-
 /* False: the user quits. */
 static bool
 press_key(struct top *top, int key)
 {
 	const long page = LINES > HEAD ? LINES - HEAD : 1;
 	const int all = COLUMNS_ALL + 1; /* with the order of the file */
+	size_t *at = top->single ? &top->first : &top->chosen;
+	size_t to;
 	bool stays;
+	long by = 0;
 
 	if (top->question != '\0') {
 		for (size_t i = 0; i < DEEDS && key == 'y'; i++)
@@ -311,17 +284,17 @@ press_key(struct top *top, int key)
 		return stays;
 	case KEY_UP:
 	case 'k':
-		step_by(top, -1);
+		by = -1;
 		break;
 	case KEY_DOWN:
 	case 'j':
-		step_by(top, 1);
+		by = 1;
 		break;
 	case KEY_PPAGE:
-		step_by(top, -page);
+		by = -page;
 		break;
 	case KEY_NPAGE:
-		step_by(top, page);
+		by = page;
 		break;
 	case KEY_LEFT:
 	case '<':
@@ -347,6 +320,12 @@ press_key(struct top *top, int key)
 				top->question = deeds[i].key;
 		break;
 	}
+	/* Up or down: over rows, or lines of details. */
+	to = by < 0 && (size_t)-by > *at ? 0 : *at + (size_t)by;
+	if (by != 0 && top->single)
+		*at = to;
+	else if (by != 0)
+		choose_row(top, to);
 	return true;
 }
 
@@ -371,7 +350,18 @@ run_screen(struct top *top, tspan interval)
 		int key;
 
 		look_again(top);
-		draw_screen(top);
+		(void)erase();
+		if (top->table.status != NULL) {
+			table_put_row(&top->table, TABLE_DAEMON, (size_t)COLS,
+			    &top->line);
+			draw_line(top, 0, A_NORMAL);
+			if (top->single && top->details.len > 0)
+				draw_details(top);
+			else
+				draw_table(top);
+		}
+		draw_message(top);
+		(void)refresh();
 		timeout((int)(interval / TSPAN_MSECONDS(1)));
 		key = getch();
 		if (key != ERR && key != KEY_RESIZE)
