@@ -43,12 +43,10 @@ enum status_format {
 	STATUS_OPENMETRICS, /* OpenMetrics 1.0 */
 };
 
-/*
- * A string of the snapshot: its offset in status.strings; a list of strings is
- * that of the first, and their number.
- */
+/* A string of the snapshot is its offset in status.strings, or this. */
 #define STATUS_NO_STRING SIZE_MAX
 
+/* Strings one behind the other. */
 struct status_list {
 	size_t first;
 	size_t len;
@@ -263,10 +261,7 @@ const char *figures_next(struct status *st, size_t *len_out);
 
 /* --- dump.c: the snapshot, written to dump_file or to the log ----------- */
 
-/*
- * Begins a dump. *slot is the dump while it is under way, and NULL afterwards;
- * nothing is begun while it is not NULL.
- */
+/* Begins a dump, which *slot is until it has ended; unless one is there. */
 void dump_start(struct supervisor *s, struct dump **slot, tstamp now);
 
 /* The slot is gone before the dump has ended. */
@@ -309,8 +304,7 @@ bool follow_has_more(const struct follow *f);
 
 /* --- control.c ----------------------------------------------------------- */
 
-/* Longest line, without its newline. */
-#define CLIENT_LINE_MAX 4096
+#define CLIENT_LINE_MAX 4096 /* without its newline */
 
 enum client_state {
 	CLIENT_READING,
@@ -396,9 +390,8 @@ bool client_may_wait(struct client *cl);
 
 /*
  * Has the client wait as long as goes_on returns true, which is asked at once,
- * and at the end of turns of the loop, in which alone anything changes; goes_on
- * says how far things are, and tells the client the end. Without goes_on true,
- * the answer is there already.
+ * and at the end of turns of the loop, in which alone anything changes. goes_on
+ * says how far things are, and tells the client the end.
  */
 void client_wait_while(
     struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
@@ -456,11 +449,9 @@ void steer_run(struct client *cl, enum command_id id, char *const *words);
 
 /* A line, taken apart. */
 struct command_line {
-	/* The line began with these words, which are left out. */
-	bool json;
-	bool progress;
-	/* The words point into the line; behind the last stands NULL. */
-	char *words[COMMAND_WORDS_MAX + 1];
+	bool json; /* the line began so, */
+	bool progress; /* or so: words that are left out */
+	char *words[COMMAND_WORDS_MAX + 1]; /* of the line; and NULL */
 	size_t nwords; /* at least 1 */
 };
 

@@ -96,10 +96,7 @@ events_pop(struct events *q)
 
 /* --- result.c: what became of connections, and how long they waited ------- */
 
-/*
- * Memory of zeroes, for all of the simulator. Without any the program ends,
- * with EX_OSERR.
- */
+/* Memory of zeroes. Without any the program ends, with EX_OSERR. */
 void *result_alloc(size_t n, size_t size);
 
 /*
@@ -129,8 +126,8 @@ tspan histogram_share(const struct histogram *h, double share);
 double histogram_within(const struct histogram *h, tspan value);
 
 /*
- * Figures over time, in few buckets of equal width: when time runs past the
- * last one, two become one. The last of `used` holds what came so far.
+ * Figures over time, in buckets of equal width: when time runs past the last
+ * one, two become one. The last of `used` holds what came so far.
  */
 #define SERIES_BUCKETS 512
 
@@ -195,18 +192,13 @@ struct result_app {
 	uint32_t most_need;
 	uint32_t most_processes; /* leaving ones not included */
 	uint32_t most_waiting;
-	/*
-	 * Time in which a connection that no process holds waits although a
-	 * process of its app is ready and without a connection: idle.
+	/* A connection that no process holds waits, and one of its app idles.
 	 */
 	tspan idle_while_waiting;
 	double wasted; /* mean; processes that were idle so */
-	/*
-	 * Time in which a connection lies unread in the socket of a busy
-	 * process while another of its app is idle; and the longest of one.
-	 */
+	/* One lies unread in a busy process, and another of its app idles. */
 	tspan idle_while_unread;
-	tspan longest_unread;
+	tspan longest_unread; /* of one connection */
 	struct series series;
 };
 
@@ -268,21 +260,16 @@ struct service {
 tspan load_service_mean(const struct service *s);
 
 /*
- * How the rate changes. The rate of an app is its mean, over the run or over
- * each period, so that profiles can be compared. Between the points named
- * here the rate runs straight.
+ * How the rate changes, whose mean over the run, or over each period, is that
+ * of the app: so profiles can be compared. A day goes from midnight to
+ * midnight: lowest at 4 (an eighth of the mean), highest at 11 and at 20 (1.8
+ * and 1.7 times the mean); between these points the rate runs straight.
  */
 enum profile_kind {
 	PROFILE_STEADY,
-	/* A burst at a random time of each period. */
-	PROFILE_BURST,
-	/*
-	 * From midnight to midnight: lowest at 4 (an eighth of the mean),
-	 * highest at 11 and at 20 (1.8 and 1.7 times the mean).
-	 */
+	PROFILE_BURST, /* at a random time of each period */
 	PROFILE_DAY,
-	/* From nothing to twice the mean in the middle of the run, and back. */
-	PROFILE_RAMP,
+	PROFILE_RAMP, /* from nothing to twice the mean, and back */
 };
 
 struct profile {
@@ -343,7 +330,6 @@ struct load_source;
 struct load_source *load_open(const struct load_spec *spec);
 void load_close(struct load_source *l);
 
-/* The description that load_open() was given. */
 const struct load_spec *load_spec(const struct load_source *l);
 
 /*
@@ -409,9 +395,8 @@ struct manager_ops {
 	/* The start_time of the worker is over. */
 	void (*ready)(struct manager *m, uint32_t worker, tstamp now);
 	/*
-	 * The request has been served and its number is free. If another
-	 * request lay unread in the worker's socket, the worker has begun with
-	 * that already.
+	 * The request has been served and its number is free. The worker has
+	 * begun with one that lay unread in its socket, if there is any.
 	 */
 	void (*finished)(
 	    struct manager *m, uint32_t worker, uint32_t request, tstamp now);
@@ -445,15 +430,11 @@ struct engine_options {
 /*
  * Runs all of the load, and goes on until all connections have ended, but at
  * most an hour longer. The manager is started so long before the load that the
- * workers it asks for at once are ready then: start_time before.
- *
- * *out: initialised for as many apps as the load has (result_init()). 0; or
- * -1: a mistake in the trace (load_mistake()).
- *
- * More than manager->requests connections at once are refused before the
- * manager hears of them, so it must be what the manager can hold and one more.
- *
- * The same load and manager give the same result.
+ * workers it asks for at once are ready then: start_time before. More than
+ * manager->requests connections at once are refused before the manager hears of
+ * them, so it must be what the manager can hold and one more. The same load and
+ * manager give the same *out, which result_init() has made. 0; or -1: there is
+ * a mistake in the trace (load_mistake()).
  */
 int engine_run(const struct engine_options *o, struct load_source *load,
     struct manager *m, struct result *out);
