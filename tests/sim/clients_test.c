@@ -14,8 +14,10 @@ struct shape {
 	const char *options;
 };
 
+static struct result r;
+
 static void
-play(const struct shape *s, struct result *out)
+play(const struct shape *s)
 {
 	const struct engine_options o = { .start_time = MS(100),
 		.exit_time = MS(5) };
@@ -42,8 +44,9 @@ play(const struct shape *s, struct result *out)
 	conf_write("pool.conf", text);
 	conf = conf_load(in_folder("pool.conf"), CONF_INSIDE, NULL, &report);
 	conf_report_fini(&report);
-	CHECK(help_run_load(pool_driver_new(conf, 1), &spec, &o, out));
-	help_check_balance(&out->total);
+	result_fini(&r);
+	CHECK(help_run_load(pool_driver_new(conf, 1), &spec, &o, &r));
+	help_check_balance(&r.total);
 	conf_free(conf);
 }
 
@@ -54,13 +57,11 @@ clients_who_never_wait_come_once_a_round(void)
 		.clients = 5,
 		.think = TSPAN_SECONDS(1),
 		.service = TSPAN_SECONDS(1) };
-	struct result r;
 
-	play(&s, &r);
+	play(&s);
 	CHECK(r.total.arrived >= 5 * 500 - 5 && r.total.arrived <= 5 * 500 + 5);
 	CHECK_EQ(0, r.total.wait.max);
 	CHECK(r.total.busy > 2.48 && r.total.busy <= 2.5);
-	result_fini(&r);
 }
 
 static void
@@ -69,13 +70,11 @@ clients_who_do_not_think_keep_all_processes_busy(void)
 	const struct shape s = {
 		.processes = 10, .clients = 15, .service = TSPAN_SECONDS(2)
 	};
-	struct result r;
 
-	play(&s, &r);
+	play(&s);
 	CHECK(r.total.busy > 9.9);
 	CHECK(r.total.most_waiting <= 15);
 	CHECK_EQ(0, r.total.idle_while_waiting);
-	result_fini(&r);
 }
 
 /* Sixty threads share ten sockets: what each waits is the others' sessions. */
@@ -86,14 +85,12 @@ the_more_clients_the_longer_the_waits_and_nothing_else(void)
 		.clients = 60,
 		.think = TSPAN_SECONDS(1),
 		.service = TSPAN_SECONDS(10) };
-	struct result r;
 
-	play(&s, &r);
+	play(&s);
 	CHECK(r.total.busy > 9.9);
 	CHECK(r.total.arrived <= 10 * 100 + 60);
 	CHECK(r.total.wait.sum > 40e9 * (double)r.total.wait.total);
 	CHECK(r.total.wait.sum < 50e9 * (double)r.total.wait.total);
-	result_fini(&r);
 }
 
 static void
@@ -103,15 +100,13 @@ a_client_that_is_turned_away_comes_back_later(void)
 		.clients = 2,
 		.service = TSPAN_SECONDS(1),
 		.options = "max_queue = 0 on_full = close" };
-	struct result r;
 
-	play(&s, &r);
+	play(&s);
 	CHECK_EQ(r.total.arrived, r.total.completed + r.total.refused);
 	CHECK(r.total.completed >= 990);
 	CHECK(r.total.refused > 1000);
 	CHECK(r.total.refused <=
 	    (uint64_t)(LENGTH / LOAD_RETRY) + r.total.completed);
-	result_fini(&r);
 }
 
 /* The study of a pool of sockets: ten of them, used for 1 to 20 seconds. */
@@ -123,14 +118,12 @@ clients_that_outnumber_the_processes_leave_none_idle(void)
 		.think = TSPAN_SECONDS(1),
 		.service = TSPAN_SECONDS(1),
 		.longest = TSPAN_SECONDS(20) };
-	struct result r;
 
-	play(&s, &r);
+	play(&s);
 	CHECK(r.total.busy > 9.9);
 	CHECK_NEAR(0, r.total.wasted);
 	/* 10.5 seconds on average. */
 	CHECK(r.total.arrived > 900 && r.total.arrived < 1050);
-	result_fini(&r);
 }
 
 int
@@ -143,5 +136,6 @@ main(int argc, char **argv)
 	RUN(the_more_clients_the_longer_the_waits_and_nothing_else);
 	RUN(a_client_that_is_turned_away_comes_back_later);
 	RUN(clients_that_outnumber_the_processes_leave_none_idle);
+	result_fini(&r);
 	return check_finish();
 }

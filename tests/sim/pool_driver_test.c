@@ -27,6 +27,7 @@ run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
 	};
 	struct manager *m = pool_driver_new(conf, seed);
 
+	result_fini(out);
 	CHECK(help_run_load(m, spec, &o, out));
 	help_check_balance(&out->total);
 }
@@ -173,7 +174,6 @@ no_connection_waits_beside_an_idle_process(void)
 		run_any(seed, PLAIN, &result);
 		CHECK_EQ(0, result.total.idle_while_waiting);
 		CHECK_EQ(0, result.total.idle_while_unread);
-		result_fini(&result);
 	}
 }
 
@@ -183,7 +183,6 @@ no_connection_waits_in_common_with_prefetch(void)
 	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
 		run_any(seed, PREFETCH, &result);
 		CHECK_EQ(0, result.total.idle_while_waiting);
-		result_fini(&result);
 	}
 }
 
@@ -196,7 +195,6 @@ a_prefetched_connection_does_not_lie_long_beside_an_idle_process(void)
 		run_any(seed, PREFETCH, &result);
 		CHECK(result.total.longest_unread <= LIES_MOST);
 		taken += result.total.taken;
-		result_fini(&result);
 	}
 	CHECK(taken > 100);
 }
@@ -215,7 +213,6 @@ each_app_is_in_balance(void)
 		refused += result.total.refused;
 		timed_out += result.total.timed_out;
 		lost += result.total.lost;
-		result_fini(&result);
 	}
 	CHECK(completed > 100000);
 	CHECK(refused > 1000 && timed_out > 1000 && lost > 1000);
@@ -243,7 +240,6 @@ one_process_with_a_fixed_time_makes_wait_as_theory_has_it(void)
 	check_about(load * service / (2 * (1 - load)),
 	    result.total.wait.sum / (double)result.total.wait.total, 2);
 	check_about(load, result.total.busy, 0.5);
-	result_fini(&result);
 }
 
 /* The probability that n processes are busy, by Erlang. */
@@ -270,7 +266,6 @@ eight_processes_make_wait_as_theory_has_it(void)
 	/* The waits over 0 are exponential. */
 	check_about(log(busy / 0.01) * service / (8 - work),
 	    (double)histogram_share(&result.total.wait, 0.99), 4);
-	result_fini(&result);
 }
 
 /* Sessions of few processes are places as those of many. */
@@ -284,7 +279,6 @@ sessions_of_one_process_wait_as_those_of_many(void)
 	    "exponential:20ms", 320, 3000, &result);
 	check_about(erlang_c(8, work) * service / (8 - work),
 	    result.total.wait.sum / (double)result.total.wait.total, 2);
-	result_fini(&result);
 }
 
 /* M/M/1 with room for 1 + 3 + 2. */
@@ -300,7 +294,6 @@ a_full_queue_and_a_full_backlog_refuse_as_theory_has_it(void)
 	    (double)result.total.refused / (double)result.total.arrived, 1);
 	CHECK_EQ(result.total.refused, result.total.overflowed);
 	CHECK_EQ(5, result.total.most_waiting);
-	result_fini(&result);
 }
 
 /* --- processes ---------------------------------------------------------- */
@@ -331,7 +324,6 @@ a_connection_without_a_process_waits_for_its_start(void)
 	CHECK_EQ(MS(700), result.total.wait.max);
 	CHECK_EQ(1, result.total.spawned_running);
 	CHECK_NEAR(0.9, result.total.processes);
-	result_fini(&result);
 }
 
 static void
@@ -342,7 +334,6 @@ the_minimum_is_ready_when_the_load_starts(void)
 	CHECK_EQ(0, result.total.wait.max);
 	CHECK_EQ(3, result.total.spawned);
 	CHECK_NEAR(3.0, result.total.processes);
-	result_fini(&result);
 }
 
 static void
@@ -364,7 +355,6 @@ an_app_without_connections_has_processes_all_the_same(void)
 	run(conf, &spec, 1, MS(200), &result);
 	CHECK_NEAR(2.0, result.apps[1].processes);
 	CHECK_NEAR(3.0, result.total.processes);
-	result_fini(&result);
 	conf_free(conf);
 }
 
@@ -381,7 +371,6 @@ an_app_without_connections_refuses_those_of_a_trace(void)
 	spec.trace = in_folder("trace.csv");
 	run(conf, &spec, 1, MS(200), &result);
 	CHECK_EQ(2, result.total.refused);
-	result_fini(&result);
 	conf_free(conf);
 }
 
@@ -402,5 +391,6 @@ main(int argc, char **argv)
 	RUN(the_minimum_is_ready_when_the_load_starts);
 	RUN(an_app_without_connections_has_processes_all_the_same);
 	RUN(an_app_without_connections_refuses_those_of_a_trace);
+	result_fini(&result);
 	return check_finish();
 }
