@@ -391,12 +391,20 @@ control_turn(struct control *all, tstamp now)
 /* --- reading ------------------------------------------------------------ */
 
 static void
-client_read(struct client *cl, tstamp now)
+client_is_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
-	ssize_t n =
-	    client_receive(cl, cl->line + cl->len, sizeof(cl->line) - cl->len);
+	struct client *cl = LOOP_OWNER(io, struct client, io);
 	const char *eol;
+	ssize_t n;
 
+	if (cl->state != CLIENT_READING) {
+		if (cl->state == CLIENT_WRITING)
+			client_write(cl, now);
+		else if (events & (EPOLLERR | EPOLLHUP))
+			client_close(cl);
+		return;
+	}
+	n = client_receive(cl, cl->line + cl->len, sizeof(cl->line) - cl->len);
 	if (n == -1) {
 		if (!fdpass_is_later(errno))
 			client_close(cl);
@@ -420,19 +428,6 @@ client_read(struct client *cl, tstamp now)
 }
 
 static void
-client_is_ready(struct loop_io *io, uint32_t events, tstamp now)
-{
-	struct client *cl = LOOP_OWNER(io, struct client, io);
-
-	if (cl->state == CLIENT_READING)
-		client_read(cl, now);
-	else if (cl->state == CLIENT_WRITING)
-		client_write(cl, now);
-	else if (events & (EPOLLERR | EPOLLHUP))
-		client_close(cl);
-}
-
-static void
 client_is_late(struct timer *t, tstamp now)
 {
 	struct client *cl = TIMER_OWNER(t, struct client, deadline);
@@ -449,38 +444,6 @@ static bool
 client_is_stranger(const struct client *cl)
 {
 	return cl->uid != 0 && cl->uid != geteuid();
-}
-
-/*
- * Ends a connection if this one of a stranger is one too many. It is silent
- * itself, and the newest.
- */
-static void
-client_limit_strangers(struct client *cl, tstamp now)
-{
-	struct control *all = cl->all;
-	struct client *other, *silent = NULL, *same_silent = NULL;
-	unsigned n = 0, same = 0;
-
-	TAILQ_FOREACH(other, &all->list, next) {
-		bool is_silent = other->state == CLIENT_READING;
-
-		if (!client_is_stranger(other))
-			continue;
-		n++;
-		if (silent == NULL && is_silent)
-			silent = other;
-		if (other->uid != cl->uid)
-			continue;
-		same++;
-		if (same_silent == NULL && is_silent)
-			same_silent = other;
-	}
-	if (same > all->max_each)
-		client_refuse(
-		    same_silent, "this user has too many connections", now);
-	else if (n > all->max_strangers)
-		client_refuse(silent, "there are too many connections", now);
 }
 
 /*
@@ -525,14 +488,17 @@ control_admits(struct acceptor *a, tstamp now)
 
 /*
  * Takes fd over. If a stranger has too many connections, one that has said
- * nothing yet is told so and ends, the oldest of them first; or else this one.
+ * nothing yet is told so and ends, the oldest of them first; or else this one,
+ * which is silent itself, and the newest.
  */
 static void
 control_arrived(struct acceptor *a, int fd, tstamp now)
 {
 	struct control *all = LOOP_OWNER(a, struct control, acceptor);
-	struct client *cl = calloc(1, sizeof(*cl));
+	struct client *cl = calloc(1, sizeof(*cl)), *other;
+	struct client *silent = NULL, *same_silent = NULL;
 	struct ucred peer = { .uid = (uid_t)-1 };
+	unsigned n = 0, same = 0;
 
 	if (cl == NULL) {
 		lane_close(&all->sup->closer, fd);
@@ -550,10 +516,31 @@ control_arrived(struct acceptor *a, int fd, tstamp now)
 	TAILQ_INSERT_TAIL(&all->list, cl, next);
 	all->n++;
 	client_cut_at(cl, now + LINE_TIME);
-	if (!client_watch(cl, EPOLLIN))
+	if (!client_watch(cl, EPOLLIN)) {
 		client_close(cl);
-	else if (client_is_stranger(cl))
-		client_limit_strangers(cl, now);
+		return;
+	}
+	if (!client_is_stranger(cl))
+		return;
+	TAILQ_FOREACH(other, &all->list, next) {
+		bool is_silent = other->state == CLIENT_READING;
+
+		if (!client_is_stranger(other))
+			continue;
+		n++;
+		if (silent == NULL && is_silent)
+			silent = other;
+		if (other->uid != cl->uid)
+			continue;
+		same++;
+		if (same_silent == NULL && is_silent)
+			same_silent = other;
+	}
+	if (same > all->max_each)
+		client_refuse(
+		    same_silent, "this user has too many connections", now);
+	else if (n > all->max_strangers)
+		client_refuse(silent, "there are too many connections", now);
 }
 
 /* --- a service of the daemon -------------------------------------------- */

@@ -573,32 +573,6 @@ put_family(struct status *st, const struct figure *f)
 			    t, "# UNIT apppool_%s %s\n", f->metric, units[i]);
 }
 
-static void
-put_buckets(struct status *st, const struct figure *f,
-    const struct status_app *a, const struct buckets *b)
-{
-	struct text *t = &st->piece;
-	uint64_t count = 0;
-	char bound[24];
-
-	for (unsigned i = 0; i <= BUCKETS_BOUNDS; i++) {
-		if (i == BUCKETS_BOUNDS)
-			(void)strlcpy(bound, "+Inf", sizeof(bound));
-		else
-			(void)snprintf(bound, sizeof(bound), "%g%s",
-			    tspan_to_seconds(buckets_bound(i)),
-			    buckets_bound(i) % TSPAN_SECONDS(1) == 0 ? ".0"
-								     : "");
-		count += b->counts[i];
-		put_name(st, f, a, "_bucket", "le", bound);
-		text_printf(t, "%" PRIu64 "\n", count);
-	}
-	put_name(st, f, a, "_sum", NULL, NULL);
-	text_printf(t, "%.9g\n", b->sum);
-	put_name(st, f, a, "_count", NULL, NULL);
-	text_printf(t, "%" PRIu64 "\n", count);
-}
-
 /* The samples of a figure, of the daemon (a NULL) or of an app. */
 static void
 put_samples(
@@ -608,28 +582,46 @@ put_samples(
 	const char *suffix = suffix_of(f);
 	const void *p = base + f->at;
 	const uint64_t *exits = p;
+	const struct buckets *b = p;
+	struct text *t = &st->piece;
+	uint64_t count = 0;
+	char bound[24];
 
 	switch (f->form) {
 	case FORM_BUCKETS:
-		put_buckets(st, f, a, p);
+		for (unsigned i = 0; i <= BUCKETS_BOUNDS; i++) {
+			tspan top = i < BUCKETS_BOUNDS ? buckets_bound(i) : 0;
+
+			(void)snprintf(bound, sizeof(bound), "%g%s",
+			    tspan_to_seconds(top),
+			    top % TSPAN_SECONDS(1) == 0 ? ".0" : "");
+			count += b->counts[i];
+			put_name(st, f, a, "_bucket", "le",
+			    i < BUCKETS_BOUNDS ? bound : "+Inf");
+			text_printf(t, "%" PRIu64 "\n", count);
+		}
+		put_name(st, f, a, "_sum", NULL, NULL);
+		text_printf(t, "%.9g\n", b->sum);
+		put_name(st, f, a, "_count", NULL, NULL);
+		text_printf(t, "%" PRIu64 "\n", count);
 		break;
 	case FORM_ENDS:
 		/* All reasons: the first end of each is seen as an increase. */
 		for (unsigned end = 0; end < PROCESS_ENDS; end++) {
 			put_name(st, f, a, suffix, f->label,
 			    process_end_name((enum process_end)end));
-			text_printf(&st->piece, "%" PRIu64 "\n", exits[end]);
+			text_printf(t, "%" PRIu64 "\n", exits[end]);
 		}
 		break;
 	case FORM_NAME:
 		/* A state that has been left has no sample. */
 		put_name(st, f, a, suffix, f->label, *(const char *const *)p);
-		text_puts(&st->piece, "1\n");
+		text_puts(t, "1\n");
 		break;
 	default:
 		put_name(st, f, a, suffix, f->label, f->key);
 		put_value(st, f->form, p);
-		text_puts(&st->piece, "\n");
+		text_puts(t, "\n");
 		break;
 	}
 }

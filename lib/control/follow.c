@@ -82,12 +82,22 @@ follow_free(struct follow *f)
 
 /* --- pieces ------------------------------------------------------------- */
 
+/* In JSON; or as in the log, with the kind in the place of the level. */
 static void
-put_event_json(struct text *to, const struct event *event)
+put_event(struct text *to, const struct event *event, bool json)
 {
 	char time[LOG_TIME];
 	struct emit j;
 
+	if (!json) {
+		text_printf(to, "%s %-8s ", log_time(&event->at, time),
+		    events_kind_name(event->kind));
+		if (event->kind == EVENT_WORKER)
+			text_printf(to, "%s/%s: ", event->app, event->id);
+		text_escaped(to, event->text, event->len);
+		text_puts(to, "\n");
+		return;
+	}
 	emit_init(&j, to);
 	emit_object(&j);
 	emit_put_uint(&j, "number", event->number);
@@ -103,20 +113,6 @@ put_event_json(struct text *to, const struct event *event)
 	emit_put_string(&j, "reason", event->reason);
 	emit_put_string(&j, "text", event->text);
 	emit_object_end(&j);
-	text_puts(to, "\n");
-}
-
-/* As in the log, with the kind in the place of the level. */
-static void
-put_event(struct text *to, const struct event *event)
-{
-	char time[LOG_TIME];
-
-	text_printf(to, "%s %-8s ", log_time(&event->at, time),
-	    events_kind_name(event->kind));
-	if (event->kind == EVENT_WORKER)
-		text_printf(to, "%s/%s: ", event->app, event->id);
-	text_escaped(to, event->text, event->len);
 	text_puts(to, "\n");
 }
 
@@ -161,12 +157,8 @@ follow_next(struct follow *f, size_t *len_out)
 				      "faster than they were read\n",
 			    f->place.lost);
 		f->place.lost = 0;
-		if (!follow_wants(f, &event))
-			continue;
-		if (f->json)
-			put_event_json(&f->piece, &event);
-		else
-			put_event(&f->piece, &event);
+		if (follow_wants(f, &event))
+			put_event(&f->piece, &event, f->json);
 	}
 	f->said = f->said || f->piece.len > 0;
 	*len_out = f->piece.len;

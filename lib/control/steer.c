@@ -263,40 +263,15 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 	return FATE_FAILED;
 }
 
-/*
- * Tells what has been restarted, an app, a worker, or several; and what not,
- * each with its reason and "; ".
- */
-static void
-tell_restarted(struct client *cl, uint32_t replaced, size_t failed,
-    const struct text *reasons)
-{
-	const struct targets *all = cl->targets;
-	const struct target *t = &all->list[0];
-	char count[40] = "";
-
-	if (replaced > 0)
-		(void)snprintf(count, sizeof(count),
-		    ", %" PRIu32 " process%s replaced", replaced,
-		    replaced == 1 ? "" : "es");
-	if (failed == 0 && all->len == 1 && t->process != ILIST_NONE)
-		client_tell(cl, "%s: worker %s (pid %d) replaced", t->name,
-		    t->id, (int)t->pid);
-	else if (failed < all->len || all->len == 0)
-		client_tell(cl, "%s%srestarted%s", all->len == 1 ? t->name : "",
-		    all->len == 1 ? ": " : "", count);
-	if (reasons->len > 0)
-		client_error(cl, "%.*s", (int)reasons->len - 2, reasons->data);
-	else if (failed > 0)
-		client_error(cl, "%s", strerror(ENOMEM));
-}
-
+/* Tells what has been restarted, an app, a worker, or several; and what not. */
 static bool
 restart_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct targets *all = cl->targets;
 	struct progress ready = { .what = "ready" };
+	const struct target *first = &all->list[0];
+	char count[40] = "";
 	bool coming = false;
 	size_t failed = 0;
 	struct text reasons;
@@ -320,11 +295,24 @@ restart_goes_on(struct client *cl, struct progress *out)
 		ready.done += app_ready(a);
 		ready.of += a->options.min_processes;
 	}
-	if (!coming)
-		tell_restarted(cl, out->done, failed, &reasons);
-	else if (out->of == 0)
-		/* None was to be replaced: those of the minimum are awaited. */
+	/* None was to be replaced: those of the minimum are awaited. */
+	if (coming && out->of == 0)
 		*out = ready;
+	if (out->done > 0)
+		(void)snprintf(count, sizeof(count),
+		    ", %" PRIu32 " process%s replaced", out->done,
+		    out->done == 1 ? "" : "es");
+	if (!coming && failed == 0 && all->len == 1 &&
+	    first->process != ILIST_NONE)
+		client_tell(cl, "%s: worker %s (pid %d) replaced", first->name,
+		    first->id, (int)first->pid);
+	else if (!coming && (failed < all->len || all->len == 0))
+		client_tell(cl, "%s%srestarted%s",
+		    all->len == 1 ? first->name : "", all->len == 1 ? ": " : "",
+		    count);
+	if (!coming && failed > 0)
+		client_error(cl, "%.*s",
+		    reasons.len > 2 ? (int)reasons.len - 2 : 0, reasons.data);
 	text_fini(&reasons);
 	return coming;
 }
