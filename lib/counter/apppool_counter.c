@@ -175,7 +175,7 @@ service_leave(struct service *s, struct service_listener *l, tstamp now)
 static void
 service_limit(struct service *s, uint32_t wanted, uint32_t own)
 {
-	int have = descriptors_limit();
+	int have = getdtablesize();
 	uint32_t taken = DESCRIPTORS_OURS + own, room = 1;
 	struct counter_limits limits = { .clients = wanted, .keys = KEYS_MAX };
 
@@ -203,7 +203,7 @@ service_limit(struct service *s, uint32_t wanted, uint32_t own)
 static bool
 service_reserve(struct service *s)
 {
-	int have = descriptors_limit();
+	int have = getdtablesize();
 	struct counter_limits tables = { .clients = CLIENTS_MAX,
 		.keys = KEYS_MAX + KEYS_OWN };
 

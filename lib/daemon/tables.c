@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/counter.h"
 #include "daemon/keeper.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/descriptors.h"
 #include "sys/log.h"
 
 /* Descriptors of the daemon itself: loop, lanes, log, control and others. */
@@ -143,13 +143,11 @@ bool
 tables_fit(struct conf *conf, uint32_t *spare_out)
 {
 	struct need need;
-	int have = descriptors_limit();
+	int have = getdtablesize();
 	unsigned long long room;
 
 	tables_sum_up(conf, &need);
 	*spare_out = UINT32_MAX;
-	if (have == -1)
-		return true;
 	if (need.all > (unsigned long long)have) {
 		log_errorx(
 		    "%s: up to %llu descriptors are needed (%llu for each of "

@@ -1,7 +1,6 @@
 /* The descriptors of this process. */
 
 #include <fcntl.h>
-#include <limits.h>
 #include <unistd.h>
 
 #include "sys/descriptors.h"
@@ -34,14 +33,4 @@ descriptors_raise_limit(struct rlimit *out)
 		return -1;
 	*out = before;
 	return 0;
-}
-
-int
-descriptors_limit(void)
-{
-	struct rlimit now;
-
-	if (getrlimit(RLIMIT_NOFILE, &now) == -1)
-		return -1;
-	return now.rlim_cur > INT_MAX ? INT_MAX : (int)now.rlim_cur;
 }

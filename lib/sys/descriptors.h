@@ -22,7 +22,4 @@ int descriptors_fix(void);
  */
 int descriptors_raise_limit(struct rlimit *out);
 
-/* How many descriptors there may be now, at most INT_MAX; -1 and errno. */
-int descriptors_limit(void);
-
 #endif

@@ -5,9 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 #include "sys/procinfo.h"
 
@@ -16,6 +14,8 @@
 #define LIMIT_SECONDS 10
 
 static int pipe_ends[2];
+static struct hang h; /* the latest look */
+static char text[256]; /* what is said of it */
 
 /* Starts a process that hangs in that function for ever. */
 static pid_t
@@ -39,21 +39,31 @@ stop(pid_t pid)
 	CHECK_EQ(pid, waitpid(pid, NULL, 0));
 }
 
-/* Reads until the process is in this call and state. */
-static bool
-found(pid_t pid, long call, char state, struct hang *out)
+static void
+look(int folder)
 {
-	const struct timespec moment = { .tv_nsec = 1000000 };
+	hang_read(folder, &h);
+	(void)hang_describe(&h, text, sizeof(text));
+}
+
+/* Whether a process that does this is seen asleep in this call. */
+static bool
+sleeps_in(void (*hang)(void), long call)
+{
+	pid_t pid = start(hang);
 	int folder = procinfo_folder(pid, false);
 
 	for (int left = LIMIT_SECONDS * 1000; left > 0; left--) {
-		hang_read(folder, out);
-		if (out->call == call && out->state == state)
+		look(folder);
+		if (h.call == call && h.state == 'S')
 			break;
-		nanosleep(&moment, NULL);
+		usleep(1000);
 	}
 	close(folder);
-	return CHECK_EQ(call, out->call) && CHECK_EQ(state, out->state);
+	stop(pid);
+	return CHECK_EQ(call, h.call) && CHECK_EQ('S', h.state) &&
+	    CHECK_EQ(pid, h.pid) && CHECK_EQ(0, h.call_error) &&
+	    CHECK_EQ(1, h.threads);
 }
 
 static void
@@ -73,40 +83,15 @@ reads(void)
 /* --- what is seen ------------------------------------------------------- */
 
 static void
-a_sleeping_process_is_found_in_its_call(void)
+a_process_is_found_in_its_call_with_its_file(void)
 {
-	struct hang h;
-	char text[256];
-	pid_t pid = start(sleeps);
-
-	if (!found(pid, SYS_clock_nanosleep, 'S', &h)) {
-		stop(pid);
-		return;
-	}
-	CHECK_EQ(pid, h.pid);
-	CHECK_EQ(0, h.call_error);
-	CHECK_EQ(1, h.threads);
+	NEED(sleeps_in(sleeps, SYS_clock_nanosleep));
 	CHECK_STR("", h.file);
-	CHECK(strstr(hang_describe(&h, text, sizeof(text)),
-		  "sleeping in clock_nanosleep") == text);
-	stop(pid);
-}
-
-static void
-a_reading_process_is_found_with_its_file(void)
-{
-	struct hang h;
-	char text[256];
-	pid_t pid;
-
+	CHECK(strstr(text, "sleeping in clock_nanosleep") == text);
 	NEED(pipe2(pipe_ends, O_CLOEXEC) == 0);
-	pid = start(reads);
-	if (found(pid, SYS_read, 'S', &h)) {
-		CHECK(strncmp(h.file, "pipe:[", 6) == 0);
-		CHECK(strstr(hang_describe(&h, text, sizeof(text)),
-			  "sleeping in read of pipe:[") == text);
-	}
-	stop(pid);
+	NEED(sleeps_in(reads, SYS_read));
+	CHECK(strncmp(h.file, "pipe:[", 6) == 0);
+	CHECK(strstr(text, "sleeping in read of pipe:[") == text);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
 }
@@ -114,57 +99,47 @@ a_reading_process_is_found_with_its_file(void)
 static void
 the_stack_is_seen_by_root_alone(void)
 {
-	struct hang h;
-	pid_t pid = start(sleeps);
-
-	if (found(pid, SYS_clock_nanosleep, 'S', &h)) {
-		if (h.stack_error == 0) {
-			CHECK(strstr(h.stack, "nanosleep") != NULL);
-			CHECK(strstr(h.stack, " < ") != NULL);
-			CHECK(strstr(h.stack, "+0x") == NULL);
-			CHECK(strchr(h.stack, '[') == NULL);
-		} else {
-			CHECK_STR("", h.stack);
-		}
-		if (geteuid() != 0)
-			CHECK(h.stack_error != 0);
+	NEED(sleeps_in(sleeps, SYS_clock_nanosleep));
+	if (h.stack_error == 0) {
+		CHECK(strstr(h.stack, "nanosleep") != NULL);
+		CHECK(strstr(h.stack, " < ") != NULL);
+		CHECK(strstr(h.stack, "+0x") == NULL);
+		CHECK(strchr(h.stack, '[') == NULL);
+	} else {
+		CHECK_STR("", h.stack);
 	}
-	stop(pid);
+	if (geteuid() != 0)
+		CHECK(h.stack_error != 0);
 }
 
 static void
 a_stranger_sees_the_state_alone(void)
 {
-	struct hang h = { 0 };
-	char text[256];
 	int folder;
 
 	if (geteuid() != 0)
 		SKIP("needs root");
 	folder = procinfo_folder(getppid(), false);
 	NEED(setgid(65534) == 0 && setuid(65534) == 0);
-	hang_read(folder, &h);
+	look(folder);
 	CHECK(h.state != 0);
 	CHECK_EQ(HANG_NO_CALL, h.call);
 	CHECK(h.call_error != 0);
 	CHECK(h.stack_error != 0);
 	CHECK_STR("", h.where);
-	CHECK(strstr(hang_describe(&h, text, sizeof(text)), "system call") ==
-	    NULL);
+	CHECK(strstr(text, "system call") == NULL);
 }
 
 static void
 a_folder_outlives_its_process_but_finds_no_other(void)
 {
-	struct hang h;
-	char text[256];
 	pid_t pid = start(sleeps);
 	int folder = procinfo_folder(pid, false);
 
 	stop(pid);
-	hang_read(folder, &h);
+	look(folder);
 	CHECK_EQ(0, h.state);
-	CHECK_STR("gone", hang_describe(&h, text, sizeof(text)));
+	CHECK_STR("gone", text);
 	CHECK_ERRNO(ENOENT, procinfo_folder(pid, false));
 	close(folder);
 }
@@ -174,9 +149,7 @@ a_folder_outlives_its_process_but_finds_no_other(void)
 static void
 calls_have_names(void)
 {
-	struct hang h = { .state = 'S', .threads = 1, .call = SYS_read };
-	char text[256];
-
+	h = (struct hang){ .state = 'S', .threads = 1, .call = SYS_read };
 	CHECK_STR("sleeping in read", hang_describe(&h, text, sizeof(text)));
 	h.call = SYS_futex;
 	CHECK_STR("sleeping in futex", hang_describe(&h, text, sizeof(text)));
@@ -188,8 +161,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_sleeping_process_is_found_in_its_call);
-	RUN(a_reading_process_is_found_with_its_file);
+	RUN(a_process_is_found_in_its_call_with_its_file);
 	RUN(the_stack_is_seen_by_root_alone);
 	RUN_ALONE(a_stranger_sees_the_state_alone);
 	RUN(a_folder_outlives_its_process_but_finds_no_other);

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 
 #include "sys/background.h"
@@ -13,44 +12,38 @@
 
 static char folder[] = "/tmp/apppoold-pidfile-test.XXXXXX";
 static char path[64], target[64];
-static char why[OWNFILE_WHY];
+static char why[OWNFILE_WHY], number[32];
+static struct pidfile p = { .fd = -1 };
+static pid_t other;
 
 static const char *
 text_of(const char *file)
 {
 	static char text[64];
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd == -1 ? -1 : read(fd, text, sizeof(text) - 1);
+	FILE *f = fopen(file, "r");
 
-	if (fd != -1)
-		close(fd);
-	text[n < 0 ? 0 : n] = '\0';
+	text[f == NULL ? 0 : fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	if (f != NULL)
+		fclose(f);
 	return text;
 }
 
 static bool
 write_text(const char *file, const char *text)
 {
-	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-	ssize_t len = (ssize_t)strlen(text);
+	FILE *f = fopen(file, "w");
 
-	return fd != -1 && write(fd, text, (size_t)len) == len &&
-	    close(fd) == 0;
+	return f != NULL && fputs(text, f) != EOF && fclose(f) == 0;
 }
 
 static void
 the_file_has_our_number_until_it_is_removed(void)
 {
-	struct pidfile p = { .fd = -1 };
-	char number[32];
-	pid_t other;
-
 	/* A longer one that a killed daemon left. */
 	NEED(write_text(path, "1234567890"));
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	CHECK_STR("", text_of(path));
 	CHECK_EQ(0, pidfile_fill(&p));
-	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
 	CHECK_STR(number, text_of(path));
 	pidfile_fini(&p);
 	CHECK(access(path, F_OK) == -1);
@@ -60,8 +53,7 @@ the_file_has_our_number_until_it_is_removed(void)
 static void
 another_daemon_finds_it_locked_and_the_number(void)
 {
-	struct pidfile p = { .fd = -1 }, second = { .fd = -1 };
-	pid_t other;
+	struct pidfile second = { .fd = -1 };
 
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	CHECK_EQ(0, pidfile_fill(&p));
@@ -77,12 +69,8 @@ another_daemon_finds_it_locked_and_the_number(void)
 static void
 a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty(void)
 {
-	struct pidfile p = { .fd = -1 };
 	struct rlimit former, small;
-	char number[32];
-	pid_t other;
 
-	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)getrlimit(RLIMIT_FSIZE, &former);
@@ -103,9 +91,6 @@ a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty(void)
 static void
 a_link_is_refused_and_its_target_kept(void)
 {
-	struct pidfile p = { .fd = -1 };
-	pid_t other;
-
 	NEED(write_text(target, "precious") && symlink(target, path) == 0);
 	CHECK_ERRNO(EPERM, pidfile_lock(&p, path, why, &other));
 	CHECK(strstr(why, "is a symbolic link, which is not followed") != NULL);
@@ -117,9 +102,6 @@ a_link_is_refused_and_its_target_kept(void)
 static void
 the_file_of_a_successor_is_not_removed(void)
 {
-	struct pidfile p = { .fd = -1 };
-	pid_t other;
-
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	NEED(unlink(path) == 0 && write_text(path, "1"));
 	pidfile_fini(&p);
@@ -135,6 +117,7 @@ main(int argc, char **argv)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/pid", folder);
 	(void)snprintf(target, sizeof(target), "%s/target", folder);
+	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
 	RUN(the_file_has_our_number_until_it_is_removed);
 	RUN(another_daemon_finds_it_locked_and_the_number);
 	RUN(a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty);

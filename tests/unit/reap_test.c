@@ -15,8 +15,6 @@
 #include "child_help.h"
 #include "descriptors.h"
 
-#define SPAWNS 200
-
 struct stuck {
 	struct child_spec spec;
 	struct child_result result;
@@ -67,8 +65,9 @@ wait_pid(struct stuck *s)
 	return atomic_load(&s->result.pid);
 }
 
+/* Starts a child that hangs before exec, and then goes on or is killed. */
 static void
-the_number_is_known_before_the_program_runs(void)
+start_stuck(bool killed)
 {
 	static char path[4096] = "/bin/true";
 	struct stuck s = { .spec = shell(""), .returned = 42 };
@@ -81,76 +80,73 @@ the_number_is_known_before_the_program_runs(void)
 	if (uffd == -1)
 		SKIP("userfaultfd is not for us here");
 	s.spec.path = page;
-	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
-	CHECK(wait_pid(&s) > 0);
-	CHECK_EQ(42, s.returned);
-	CHECK_EQ(0, child_signal(s.result.pid, 0, false));
-
 	copy.dst = (uintptr_t)page;
-	CHECK_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
+	NEED(wait_pid(&s) > 0);
+	CHECK_EQ(42, s.returned);
+	if (killed)
+		CHECK_EQ(0, child_signal(s.result.pid, SIGKILL, false));
+	else
+		CHECK_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
 	CHECK_EQ(0, pthread_join(thread, NULL));
-	CHECK_EQ(0, s.returned);
+	CHECK(killed || s.returned == 0);
 	NEED(death(&died));
 	CHECK_EQ(s.result.pid, died.pid);
-	CHECK_EQ(0, died.signal);
+	CHECK_EQ(killed ? SIGKILL : 0, died.signal);
 	reap_take(died.pid, true);
 	close(uffd);
+}
+
+static void
+the_number_is_known_before_the_program_runs(void)
+{
+	start_stuck(false);
 }
 
 static void
 a_start_that_hangs_can_be_killed(void)
 {
-	struct stuck s = { .spec = shell(""), .returned = 42 };
-	struct reap_death died;
-	pthread_t thread;
-	char *page;
-	int uffd = absent_page(&page);
+	start_stuck(true);
+}
 
-	if (uffd == -1)
-		SKIP("userfaultfd is not for us here");
-	s.spec.path = page;
-	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
-	NEED(wait_pid(&s) > 0);
-	CHECK_EQ(0, child_signal(s.result.pid, SIGKILL, false));
-	CHECK_EQ(0, pthread_join(thread, NULL));
-	NEED(death(&died));
-	CHECK_EQ(s.result.pid, died.pid);
-	CHECK_EQ(SIGKILL, died.signal);
-	reap_take(died.pid, true);
-	close(uffd);
+/* Runs the script: it is dead, and not reaped. */
+static struct reap_death
+run(const char *script)
+{
+	struct child_spec spec = shell(script);
+	struct child_result result;
+	struct reap_death died = { 0 };
+
+	CHECK_EQ(0, spawn(&spec, &result));
+	CHECK(death(&died));
+	CHECK_EQ(result.pid, died.pid);
+	return died;
 }
 
 static void
 a_dead_child_stays_a_zombie_after_a_look(void)
 {
-	struct child_spec spec = shell("exit 3");
-	struct child_result result;
-	struct reap_death died;
+	struct reap_death died = run("exit 3");
 	char text[64];
+	pid_t pid = died.pid;
 
-	CHECK_EQ(0, spawn(&spec, &result));
-	NEED(death(&died));
 	NEED(reap_peek(0, &died));
-	CHECK_EQ(result.pid, died.pid);
+	CHECK_EQ(pid, died.pid);
 	CHECK_EQ(3, died.status);
 	CHECK_STR(
 	    "exited with status 3", reap_explain(&died, text, sizeof(text)));
-	CHECK_EQ(0, child_signal(died.pid, 0, false));
-	reap_take(died.pid, true);
+	CHECK_EQ(0, child_signal(pid, 0, false));
+	reap_take(pid, true);
 	CHECK(!reap_peek(0, &died));
-	CHECK_EQ(-1, child_signal(result.pid, 0, false));
+	CHECK_EQ(-1, child_signal(pid, 0, false));
 }
 
 static void
 a_death_by_signal_is_explained(void)
 {
-	struct child_spec spec = shell("kill -9 $$");
-	struct child_result result;
-	struct reap_death died;
+	struct reap_death died = run("kill -9 $$");
 	char text[64];
 
-	CHECK_EQ(0, spawn(&spec, &result));
-	NEED(death(&died));
 	CHECK_STR("killed by signal 9 (SIGKILL)",
 	    reap_explain(&died, text, sizeof(text)));
 	reap_take(died.pid, true);
@@ -166,11 +162,11 @@ a_death_by_signal_is_explained(void)
 static void
 a_dead_leader_takes_its_group_along(void)
 {
+	struct reap_death died;
+	struct pollfd pfd = { .events = POLLIN };
+	int p[2];
 	struct child_spec spec = shell("sleep 1000 & exit 0");
 	struct child_result result;
-	struct reap_death died;
-	struct pollfd pfd;
-	int p[2];
 
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	spec.stdio[1] = p[1];
@@ -178,7 +174,7 @@ a_dead_leader_takes_its_group_along(void)
 	close(p[1]);
 	NEED(death(&died));
 	/* The sleep of the shell has our pipe. */
-	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	pfd.fd = p[0];
 	CHECK_EQ(0, poll(&pfd, 1, 0));
 	reap_take(died.pid, true);
 	CHECK_EQ(1, poll(&pfd, 1, 10000));
@@ -189,23 +185,22 @@ a_dead_leader_takes_its_group_along(void)
 static void
 one_child_is_looked_at_though_another_is_dead(void)
 {
-	struct child_spec spec = shell("exit 3");
-	struct child_result first, second;
+	struct child_spec spec = shell("sleep 60");
+	struct child_result living;
 	struct reap_death died;
+	pid_t dead;
 
-	CHECK_EQ(0, spawn(&spec, &first));
-	spec = shell("sleep 60");
-	CHECK_EQ(0, spawn(&spec, &second));
-	NEED(death(&died));
-	CHECK(!reap_peek(second.pid, &died));
-	CHECK(reap_peek(first.pid, &died));
-	CHECK_EQ(first.pid, died.pid);
+	CHECK_EQ(0, spawn(&spec, &living));
+	dead = run("exit 3").pid;
+	CHECK(!reap_peek(living.pid, &died));
+	CHECK(reap_peek(dead, &died));
+	CHECK_EQ(dead, died.pid);
 	CHECK_EQ(3, died.status);
-	reap_take(first.pid, true);
-	CHECK(!reap_peek(first.pid, &died));
-	CHECK_EQ(0, child_signal(second.pid, SIGKILL, false));
+	reap_take(dead, true);
+	CHECK(!reap_peek(dead, &died));
+	CHECK_EQ(0, child_signal(living.pid, SIGKILL, false));
 	NEED(death(&died));
-	reap_take(second.pid, true);
+	reap_take(living.pid, true);
 }
 
 int
