@@ -9,7 +9,6 @@
 #include "daemon/keeper.h"
 #include "sys/address.h"
 #include "sys/loop.h"
-#include "sys/manager.h"
 
 /* Until a listener that could not be bound anew is tried again. */
 #define REBIND_PAUSE TSPAN_SECONDS(1)

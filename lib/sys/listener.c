@@ -59,59 +59,50 @@ file_lock_folder(const char *path)
 }
 
 /*
- * Whether there is a socket at the path, and what a connect to it gives. A
- * datagram socket asks without the owner noticing: a stream socket refuses it
- * as one of the wrong type. *error_out: an errno, 0: it succeeded. Returns 1;
- * 0 if nothing is there; or -1, with ENOTSOCK if it is something else.
+ * What a connect to the socket at the path gives: 0, or an errno, ENOENT if
+ * nothing is there, ENOTSOCK if it is something else. A datagram socket asks
+ * without the owner noticing: a stream socket refuses it as one of the wrong
+ * type, EPROTOTYPE.
  */
 static int
-file_ask(const char *path, int type, int *error_out, const char **why_out)
+file_ask(const char *path, int type, const char **why_out)
 {
 	struct sockaddr_un addr;
 	struct stat st;
-	int fd;
+	int fd, error = 0;
 
-	if (lstat(path, &st) == -1) {
-		*why_out = "look for an old socket";
-		return errno == ENOENT ? 0 : -1;
-	}
-	if (!S_ISSOCK(st.st_mode)) {
-		*why_out = "a file that is no socket is in the way";
-		errno = ENOTSOCK;
-		return -1;
-	}
-	*error_out = ENAMETOOLONG;
+	*why_out = "look for an old socket";
+	if (lstat(path, &st) == -1)
+		return errno;
+	*why_out = "a file that is no socket is in the way";
+	if (!S_ISSOCK(st.st_mode))
+		return ENOTSOCK;
+	*why_out = "ask who has the old socket";
 	if (address_of_path(path, &addr) == 0)
-		return 1;
+		return ENAMETOOLONG;
 	fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	*error_out =
-	    fd == -1 || connect(fd, (const void *)&addr, sizeof(addr)) == -1
-	    ? errno
-	    : 0;
+	if (fd == -1 || connect(fd, (const void *)&addr, sizeof(addr)) == -1)
+		error = errno;
 	if (fd != -1)
 		(void)close(fd);
-	return 1;
+	return error;
 }
 
 /* Removes a socket without a listener, and nothing else. */
 static int
 file_make_way(const char *path, const char **why_out)
 {
-	int error = 0, found = file_ask(path, SOCK_DGRAM, &error, why_out);
+	int error = file_ask(path, SOCK_DGRAM, why_out);
 
 	/* A daemon that is stopping still has it, but takes no connection. */
-	if (found == 1 && error == EPROTOTYPE)
-		found = file_ask(path, SOCK_STREAM, &error, why_out);
-	if (found != 1)
-		return found;
+	if (error == EPROTOTYPE)
+		error = file_ask(path, SOCK_STREAM, why_out);
 	switch (error) {
-	case ECONNREFUSED:
-		*why_out = "remove the old socket";
-		if (unlink(path) == -1 && errno != ENOENT)
-			return -1;
-		return 0;
 	case ENOENT:
 		return 0;
+	case ECONNREFUSED:
+		*why_out = "remove the old socket";
+		return unlink(path) == -1 && errno != ENOENT ? -1 : 0;
 	case 0:
 	case EAGAIN:
 	case EPROTOTYPE:
@@ -119,7 +110,6 @@ file_make_way(const char *path, const char **why_out)
 		errno = EADDRINUSE;
 		return -1;
 	default:
-		*why_out = "ask who has the old socket";
 		errno = error;
 		return -1;
 	}
@@ -382,13 +372,15 @@ listener_explain(const struct listener_spec *spec, char *buf, size_t size)
 int
 listener_probe(const struct listener_spec *spec, const char **why_out)
 {
-	int error = 0, found;
+	int error;
 
 	if (spec->path != NULL) {
-		found = file_ask(spec->path, SOCK_DGRAM, &error, why_out);
-		if (found == -1 && errno == ENOTSOCK)
+		error = file_ask(spec->path, SOCK_DGRAM, why_out);
+		if (error == ENOTSOCK) {
+			errno = error;
 			return -1;
-		if (found != 1 || (error != 0 && error != EPROTOTYPE))
+		}
+		if (error != 0 && error != EPROTOTYPE)
 			return 0;
 	} else if (spec->addr == NULL ||
 	    !sockets_tcp_taken(spec->addr, spec->v6only)) {

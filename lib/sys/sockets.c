@@ -159,10 +159,11 @@ monitor_tells_tcp(const struct nlmsghdr *h, void *arg)
 static bool
 table_parse_tcp(const char *line, struct socket_seen *out)
 {
-	char host[33], word[9] = "";
-	unsigned port, state;
+	/* Each four bytes of an address are a number of the machine. */
+	unsigned port, state, part[4] = { 0 };
 	unsigned long queue;
-	uint32_t inode, part[4] = { 0 };
+	uint32_t inode;
+	char host[33];
 	bool v4;
 
 	if (sscanf(line,
@@ -170,18 +171,14 @@ table_parse_tcp(const char *line, struct socket_seen *out)
 		"%*s %" SCNu32,
 		host, &port, &state, &queue, &inode) != 5)
 		return false;
-	v4 = strlen(host) == 8;
+	v4 = sscanf(host, "%8x%8x%8x%8x", &part[0], &part[1], &part[2],
+		 &part[3]) == 1;
 	*out = (struct socket_seen){ .inode = inode,
 		.state = (int)state,
 		.queue = (long)queue,
 		.v6only = -1,
 		.addr.any.sa_family = v4 ? AF_INET : AF_INET6 };
 	out->addr.in.sin_port = htons((uint16_t)port);
-	/* Each four bytes are a number of the machine. */
-	for (size_t i = 0; host[8 * i] != '\0' && i < 4; i++) {
-		memcpy(word, host + 8 * i, 8);
-		part[i] = (uint32_t)strtoul(word, NULL, 16);
-	}
 	if (v4)
 		out->addr.in.sin_addr.s_addr = part[0];
 	else
