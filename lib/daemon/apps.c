@@ -245,28 +245,22 @@ group_is_another(const struct group *g, const struct conf_app *app)
 bool
 group_remains(const struct group *g, const struct conf_app *app)
 {
-	return strcmp(g->name, app->name) == 0 && !group_is_another(g, app);
+	return strcmp(g->conf->name, app->name) == 0 &&
+	    !group_is_another(g, app);
 }
 
 struct group *
-group_new(struct supervisor *s, struct conf *config,
-    const struct conf_app *conf, tstamp now)
+group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
 	struct group *g = calloc(1, sizeof(*g));
 
-	if (g == NULL)
-		return NULL;
-	g->name = strdup(conf->name);
-	g->keeper = keeper_app_get(s, conf->name);
-	if (g->name == NULL || g->keeper == NULL) {
-		keeper_app_put(g->keeper);
-		free(g->name);
+	if (g == NULL || (g->keeper = keeper_app_get(s, conf->name)) == NULL) {
 		free(g);
 		return NULL;
 	}
 	g->sup = s;
 	g->since = now;
-	g->config = conf_ref(config);
+	g->config = conf_ref(s->config);
 	g->conf = conf;
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->workers);
@@ -288,7 +282,6 @@ group_free(struct group *g)
 	keeper_app_put(g->keeper);
 	conf_free(g->config);
 	free(g->slots.used);
-	free(g->name);
 	free(g);
 }
 
@@ -296,7 +289,7 @@ group_free(struct group *g)
 static struct group *
 apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
-	struct group *g = group_new(s, s->config, conf, now);
+	struct group *g = group_new(s, conf, now);
 
 	if (g == NULL)
 		return NULL;

@@ -119,7 +119,6 @@ struct group {
 	tstamp since; /* has been in the pool since then */
 	struct conf *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
-	char *name; /* owned: conf and its strings go with a reload */
 	struct hold hold;
 	struct group_resizing size;
 	bool closing; /* left the configuration, or everything stops */
@@ -148,11 +147,11 @@ struct group {
 };
 
 /*
- * A group without listeners, known to the pool under its number, with a
- * reference to config. NULL and errno.
+ * A group without listeners, known to the pool under its number, for an app of
+ * the configuration in force. NULL and errno.
  */
-struct group *group_new(struct supervisor *s, struct conf *config,
-    const struct conf_app *conf, tstamp now);
+struct group *group_new(
+    struct supervisor *s, const struct conf_app *conf, tstamp now);
 
 /* Frees the group; the caller calls pool_app_free() next. */
 void group_free(struct group *g);

@@ -183,7 +183,7 @@ limiter_unreachable(
 	pool_lock_unavailable(
 	    &g->sup->pool, g->app, open, now + LIMITER_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
-	    "%s: limit: %s: %s; connections are %s for a second", g->name,
+	    "%s: limit: %s: %s; connections are %s for a second", g->conf->name,
 	    limiter_server(l, server), why,
 	    open ? "let in without it" : "held back");
 }
@@ -198,7 +198,7 @@ lock_fail(struct lock *k, const char *why, tstamp now)
 		/* The server has given the lock to another client by now. */
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
-		    l->group->name, limiter_server(l, k->server), why);
+		    l->group->conf->name, limiter_server(l, k->server), why);
 		lock_disconnect(k);
 		k->state = LOCK_GONE;
 		return;
@@ -231,7 +231,7 @@ lock_lose(struct lock *k, const char *why, tstamp now)
 				log_limited(&v->loss, now, LOG_LEVEL_WARN,
 				    "%s: limit: %s: %s; it is passed over "
 				    "until it is back",
-				    l->group->name,
+				    l->group->conf->name,
 				    limiter_server(l, k->server), why);
 			v->down = true;
 			next = limiter_next_server(l, next + 1, now);
@@ -376,7 +376,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 	}
 	if (v->down && l->nservers > 1)
 		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
-		    "%s: limit: %s: it is back", l->group->name,
+		    "%s: limit: %s: it is back", l->group->conf->name,
 		    limiter_server(l, k->server));
 	v->down = false;
 	lock_ask(k, now);
@@ -513,7 +513,7 @@ limiter_configure(struct group *g, tstamp now)
 	if (l == NULL) {
 		l = g->limiter = calloc(1, sizeof(*l));
 		if (l == NULL) {
-			log_warn("%s: limit", g->name);
+			log_warn("%s: limit", g->conf->name);
 			return;
 		}
 		l->group = g;

@@ -631,7 +631,8 @@ listeners_is_lent(const struct supervisor *s, const struct conf_listen *where)
 static bool
 listeners_keeps(const struct app_listener *l, const struct group *to)
 {
-	const struct conf_app *app = conf_find_app(to->config, l->group->name);
+	const struct conf_app *app =
+	    conf_find_app(to->config, l->group->conf->name);
 
 	return listeners_is_shared(l) && !group_accepts_itself(to) &&
 	    (!l->acceptor.listener.inherited || app == NULL ||

@@ -287,7 +287,7 @@ supervisor_turn(struct supervisor *s)
 	    "a turn of the loop lasted %.3f s and was interrupted at %s%s%s",
 	    tspan_to_seconds(loop_lasts(&s->loop)),
 	    at.call == NULL ? "work" : at.call, g == NULL ? "" : " for ",
-	    g == NULL ? "" : g->name);
+	    g == NULL ? "" : g->conf->name);
 }
 
 /* --- beginning and end -------------------------------------------------- */

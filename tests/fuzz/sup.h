@@ -131,7 +131,7 @@ sup_begin(void)
 	(void)loop_turn(&sup.loop, now);
 	if (keeper_init(&sup) == -1)
 		abort();
-	g = group_new(&sup, &conf, &web, now);
+	g = group_new(&sup, &web, now);
 	if (g == NULL)
 		abort();
 	return g;

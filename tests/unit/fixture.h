@@ -165,8 +165,7 @@ fixture_begin(void)
 	pool_init(
 	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
 	sampling_init(&sup);
-	fixture.group =
-	    group_new(&sup, &fixture.conf, &fixture.web, fixture.now);
+	fixture.group = group_new(&sup, &fixture.web, fixture.now);
 	backlog_init(fixture.group);
 }
 
