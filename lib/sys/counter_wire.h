@@ -5,13 +5,12 @@
  * What the daemon and its apppool-counter say to each other. Down, over a pair
  * of SOCK_SEQPACKET sockets, a line in each packet:
  *
- *	LIMIT clients own	at most so many clients, and so many of the
- *				daemon's own beside them
- *	LISTEN number address	accept from the listener that comes with it; the
- *				address is for the log
- *	INHERIT number address	likewise, but it is the service manager's, too
- *	LEAVE number		take in what waits at that listener, and close
- *it JOIN			a client of the daemon's own comes with it
+ *	LIMIT clients own	the ceilings: clients, and beside them
+ *				those of the daemon's own
+ *	LISTEN number address	a listener comes with it; for the log
+ *	INHERIT number address	likewise, but the service manager has it, too
+ *	LEAVE number		take in what waits there, and close it
+ *	JOIN			a client of the daemon's own comes with it
  *
  * Up, from standard error, which is the same socket: lines of the log, as
  * sd-daemon(3) has them. At the end of the socket the counter exits.

@@ -23,7 +23,6 @@
 /* --- the clock -------------------------------------------------------- */
 
 /* Now, as all but tests in virtual time have it: CLOCK_MONOTONIC. */
-
 static inline tstamp
 clock_now(void)
 {
@@ -49,11 +48,6 @@ clock_timespec(tstamp at)
  * Timers, embedded in the structs of their users and fired by the loop, the
  * earliest first; of several due at the same time, the one set first. Setting
  * and clearing are O(log n) and cannot fail: a timer has its place in itself.
- */
-
-/*
- * fire is set by the user before the first timer_set(), and at is
- * TSTAMP_NEVER then: see timer_init().
  */
 struct timer {
 	RB_ENTRY(timer) entry; /* in its timers unless at is TSTAMP_NEVER */
@@ -98,27 +92,23 @@ void timers_fire(struct timers *all, tstamp now);
 
 /* --- turns, as they are seen from beside the loop --------------------- */
 
-/*
- * What the loop is doing, for somebody beside it who sees a turn last too long;
- * see watch.h. To say so costs a few stores, and no system call.
- */
-
 /* A turn, or a part of it, that is for no app. */
 #define TURN_NO_APP UINT32_MAX
 
-/* Written by the loop's thread alone, but for dozing. */
+/*
+ * What the loop is doing, for watch.h, which sees a turn last too long. To say
+ * so costs a few stores, and no system call. Written by the loop's thread
+ * alone, but for dozing.
+ */
 struct turn {
 	_Atomic tstamp began; /* the latest turn, by the loop's clock */
 	_Atomic uint32_t busy; /* 1: it is under way; 0: the loop waits */
 	_Atomic uint32_t app; /* for which something is done now */
-	/*
-	 * The latest system call that a stranger might make wait, since that
-	 * is so: a string of the program's; NULL: none.
-	 */
+	/* The latest call that a stranger might make wait; NULL: none. */
 	const char *_Atomic call;
 	/*
-	 * 1: somebody waits for the next turn to begin, by futex(2), and has
-	 * to be woken. In a line of the processor's cache that hardly changes.
+	 * 1: the watch waits for the next turn by futex(2), and has to be
+	 * woken. In a line of the processor's cache that hardly changes.
 	 */
 	_Alignas(64) _Atomic uint32_t dozing;
 };
@@ -202,10 +192,9 @@ void loop_fini(struct loop *);
 /*
  * Waits for these events on io->fd from now on, level-triggered unless
  * EPOLLET is among them, and once with EPOLLONESHOT: until it is set again; 0
- * takes it out. What was seen this turn but is no
- * longer wanted is not called any more, so an io that was taken out may be
- * freed at once. Take it out before closing the descriptor: another copy of it
- * would keep it in the epoll set.
+ * takes it out. What was seen this turn but is no longer wanted is not called
+ * any more, so an io that was taken out may be freed at once. Take it out
+ * before closing the descriptor: a copy would keep it in the epoll set.
  * 0, or -1 and errno (ENOMEM, ENOSPC, EPERM for a plain file).
  */
 int loop_set(struct loop *, struct loop_io *, uint32_t events);

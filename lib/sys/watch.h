@@ -52,10 +52,7 @@ int watch_init(struct watch *, struct loop *);
 /* Ends it, without waiting for it. */
 void watch_fini(struct watch *);
 
-/*
- * To be called for every child that was reaped. Returns whether it was the
- * watch, in whose place another is started.
- */
+/* Whether the child that was reaped was the watch: then another is started. */
 bool watch_exited(struct watch *, pid_t, tstamp now);
 
 /*
