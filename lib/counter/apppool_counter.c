@@ -386,9 +386,6 @@ service_init(struct service *s, bool alone)
 	s->figures = alone ? &figures
 			   : mmap(NULL, sizeof(figures), PROT_READ | PROT_WRITE,
 				 MAP_SHARED, COUNTER_PAGE_FD, 0);
-	/* One that is dead has left its own in the page. */
-	if (s->figures != MAP_FAILED)
-		memset(s->figures, 0, sizeof(*s->figures));
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);

@@ -68,7 +68,7 @@ struct poolcounter {
 	char *envp[2];
 	char journal[64]; /* JOURNAL_STREAM=..., see sd-daemon(3) */
 	int fds[2]; /* its end while it starts, and the memory of the page */
-	const struct counter_figures *page; /* each process clears it */
+	struct counter_figures *page; /* the process writes there */
 	struct child_spec spec;
 	struct child_result result;
 	struct timer rest; /* set: the counter is to be told the rest */
@@ -271,6 +271,7 @@ counter_process_lose(struct poolcounter *all, tstamp now)
 	if (all->pause > PAUSE_MAX)
 		all->pause = PAUSE_MAX;
 	counter_process_close(all);
+	memset(all->page, 0, sizeof(*all->page));
 	counter_listeners_free(all, &all->leaving);
 }
 
@@ -441,8 +442,8 @@ poolcounter_init(struct supervisor *s)
 	if (all->fds[1] != -1 &&
 	    ftruncate(all->fds[1], sizeof(*all->page)) == 0 &&
 	    fcntl(all->fds[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
-		page = mmap(NULL, sizeof(*all->page), PROT_READ, MAP_SHARED,
-		    all->fds[1], 0);
+		page = mmap(NULL, sizeof(*all->page), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, all->fds[1], 0);
 	if (page == MAP_FAILED)
 		return -1;
 	all->page = page;
@@ -557,7 +558,7 @@ poolcounter_fini(struct supervisor *s)
 	if (all->io.fd != -1)
 		counter_process_close(all);
 	/* The loop closes no memory: its descriptor ends with the daemon. */
-	(void)munmap((void *)all->page, sizeof(*all->page));
+	(void)munmap(all->page, sizeof(*all->page));
 	timer_set(&s->loop.timers, &all->rest, TSTAMP_NEVER);
 	timer_set(&s->loop.timers, &all->again, TSTAMP_NEVER);
 	free(all);
