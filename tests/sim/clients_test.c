@@ -50,8 +50,7 @@ play(const struct shape *s)
 	conf_free(conf);
 }
 
-static void
-clients_who_never_wait_come_once_a_round(void)
+TEST(clients_who_never_wait_come_once_a_round)
 {
 	const struct shape s = { .processes = 10,
 		.clients = 5,
@@ -64,8 +63,7 @@ clients_who_never_wait_come_once_a_round(void)
 	CHECK(r.total.busy > 2.48 && r.total.busy <= 2.5);
 }
 
-static void
-clients_who_do_not_think_keep_all_processes_busy(void)
+TEST(clients_who_do_not_think_keep_all_processes_busy)
 {
 	const struct shape s = {
 		.processes = 10, .clients = 15, .service = TSPAN_SECONDS(2)
@@ -78,8 +76,7 @@ clients_who_do_not_think_keep_all_processes_busy(void)
 }
 
 /* Sixty threads share ten sockets: what each waits is the others' sessions. */
-static void
-the_more_clients_the_longer_the_waits_and_nothing_else(void)
+TEST(the_more_clients_the_longer_the_waits_and_nothing_else)
 {
 	const struct shape s = { .processes = 10,
 		.clients = 60,
@@ -93,8 +90,7 @@ the_more_clients_the_longer_the_waits_and_nothing_else(void)
 	CHECK(r.total.wait.sum < 50e9 * (double)r.total.wait.total);
 }
 
-static void
-a_client_that_is_turned_away_comes_back_later(void)
+TEST(a_client_that_is_turned_away_comes_back_later)
 {
 	const struct shape s = { .processes = 1,
 		.clients = 2,
@@ -110,8 +106,7 @@ a_client_that_is_turned_away_comes_back_later(void)
 }
 
 /* The study of a pool of sockets: ten of them, used for 1 to 20 seconds. */
-static void
-clients_that_outnumber_the_processes_leave_none_idle(void)
+TEST(clients_that_outnumber_the_processes_leave_none_idle)
 {
 	const struct shape s = { .processes = 10,
 		.clients = 30,
@@ -131,11 +126,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(clients_who_never_wait_come_once_a_round);
-	RUN(clients_who_do_not_think_keep_all_processes_busy);
-	RUN(the_more_clients_the_longer_the_waits_and_nothing_else);
-	RUN(a_client_that_is_turned_away_comes_back_later);
-	RUN(clients_that_outnumber_the_processes_leave_none_idle);
-	result_fini(&r);
+	check_all();
 	return check_finish();
 }

@@ -61,8 +61,7 @@ run(unsigned load, enum policies policy)
 	return &r->total;
 }
 
-static void
-every_policy_serves_every_connection_with_max_processes(void)
+TEST(every_policy_serves_every_connection_with_max_processes)
 {
 	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		const struct result_app *r = run(BURST, policy);
@@ -75,8 +74,7 @@ every_policy_serves_every_connection_with_max_processes(void)
 	}
 }
 
-static void
-no_connection_waits_beside_an_idle_worker_that_accepts_for_itself(void)
+TEST(no_connection_waits_beside_an_idle_worker_that_accepts_for_itself)
 {
 	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		const struct result_app *r = run(RAMP, policy);
@@ -90,8 +88,7 @@ no_connection_waits_beside_an_idle_worker_that_accepts_for_itself(void)
 	}
 }
 
-static void
-every_policy_but_static_grows_and_shrinks_with_the_day(void)
+TEST(every_policy_but_static_grows_and_shrinks_with_the_day)
 {
 	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		const struct result_app *r = run(DAY, policy);
@@ -114,8 +111,7 @@ is_about(uint64_t known, uint64_t n)
  * or the engine writes down the new ones; a change of one policy alone is a
  * change of its rules.
  */
-static void
-every_policy_starts_and_stops_what_its_rules_say(void)
+TEST(every_policy_starts_and_stops_what_its_rules_say)
 {
 	static const uint64_t known[POLICIES_LEN][LOADS][2] = {
 		[POLICIES_STATIC] = { { 8, 0 }, { 8, 0 }, { 8, 0 } },
@@ -153,8 +149,7 @@ all_of(unsigned load)
 	return rows[load];
 }
 
-static void
-no_peer_beats_our_processes_and_waits(void)
+TEST(no_peer_beats_our_processes_and_waits)
 {
 	for (unsigned load = 0; load < LOADS; load++) {
 		const struct pareto_row *beaten = pareto_beaten(all_of(load));
@@ -164,23 +159,11 @@ no_peer_beats_our_processes_and_waits(void)
 }
 
 /* The static policy is left out: it has all processes from the start. */
-static void
-peers_with_waits_as_short_start_more(void)
+TEST(peers_with_waits_as_short_start_more)
 {
 	for (unsigned load = 0; load < LOADS; load++)
 		CHECK_STR(
 		    "apppoold", pareto_thriftiest(all_of(load), true)->name);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(every_policy_serves_every_connection_with_max_processes);
-	RUN(no_connection_waits_beside_an_idle_worker_that_accepts_for_itself);
-	RUN(every_policy_but_static_grows_and_shrinks_with_the_day);
-	RUN(every_policy_starts_and_stops_what_its_rules_say);
-	RUN(no_peer_beats_our_processes_and_waits);
-	RUN(peers_with_waits_as_short_start_more);
-	return check_finish();
-}
+TESTS(NULL, NULL)

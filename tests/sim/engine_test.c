@@ -380,8 +380,7 @@ static const struct {
 	    "8 <= 1000" },
 };
 
-static void
-workers_do_as_the_manager_says(void)
+TEST(workers_do_as_the_manager_says)
 {
 	for (size_t i = 0; i < sizeof(plays) / sizeof(plays[0]); i++) {
 		rig_run(plays[i].script, plays[i].trace, 1, plays[i].length);
@@ -405,8 +404,7 @@ refuse_each(uint32_t request)
 	engine_refuse(rig.manager.engine, request, hows[next++ % 3]);
 }
 
-static void
-refusals_are_counted_by_their_kind(void)
+TEST(refusals_are_counted_by_their_kind)
 {
 	rig_run((struct script){ .arrived = refuse_each },
 	    "0,a,1\n1,a,1\n2,a,1\n3,a,1\n4,a,1\n5,a,1\n", 1, 0);
@@ -416,8 +414,7 @@ refusals_are_counted_by_their_kind(void)
 	CHECK_EQ(0, rig.result.total.wait.total);
 }
 
-static void
-a_mistake_in_the_trace_ends_the_run(void)
+TEST(a_mistake_in_the_trace_ends_the_run)
 {
 	CHECK(!rig_play(
 	    (struct script){ .started = NULL }, "1,a,1\n0.5,a,1\n", 1, 0));
@@ -425,8 +422,7 @@ a_mistake_in_the_trace_ends_the_run(void)
 
 /* --- figures ------------------------------------------------------------ */
 
-static void
-the_run_goes_on_until_the_last_connection_has_ended(void)
+TEST(the_run_goes_on_until_the_last_connection_has_ended)
 {
 	rig_run(single, "0,a,0.1\n1,a,3\n", 1, 0);
 	CHECK_EQ(MS(1000), rig.result.length);
@@ -441,8 +437,7 @@ start_second(uint32_t request)
 		engine_start(rig.manager.engine, 1, 0, 1);
 }
 
-static void
-workers_are_counted_from_their_start_while_the_load_lasts(void)
+TEST(workers_are_counted_from_their_start_while_the_load_lasts)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = start_second },
@@ -454,8 +449,7 @@ workers_are_counted_from_their_start_while_the_load_lasts(void)
 	CHECK_EQ(1, rig.result.total.most_waiting);
 }
 
-static void
-the_series_adds_up_to_the_whole(void)
+TEST(the_series_adds_up_to_the_whole)
 {
 	double processes = 0, busy = 0, waiting = 0;
 	uint64_t arrived = 0;
@@ -482,8 +476,7 @@ hold_one(uint32_t request)
 		engine_give(rig.manager.engine, 0, 0);
 }
 
-static void
-waiting_beside_an_idle_worker_is_noted(void)
+TEST(waiting_beside_an_idle_worker_is_noted)
 {
 	rig_run((struct script){ .started = start_one, .arrived = hold_one },
 	    "0.1,a,1\n0.4,a,1\n", 1, 0);
@@ -493,8 +486,7 @@ waiting_beside_an_idle_worker_is_noted(void)
 	CHECK_EQ(0, rig.result.total.idle_while_unread);
 }
 
-static void
-lying_unread_beside_an_idle_worker_is_noted(void)
+TEST(lying_unread_beside_an_idle_worker_is_noted)
 {
 	rig_run((struct script){ .started = start_two, .arrived = give_first },
 	    "0,a,0.3\n0.1,a,1\n0.2,a,1\n", 1, 0);
@@ -517,8 +509,7 @@ give_own(uint32_t request)
 	    engine_app_of(rig.manager.engine, request), request);
 }
 
-static void
-the_total_is_that_of_all_apps(void)
+TEST(the_total_is_that_of_all_apps)
 {
 	const struct result *r = &rig.result;
 
@@ -543,16 +534,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(workers_do_as_the_manager_says);
-	RUN(refusals_are_counted_by_their_kind);
-	RUN(a_mistake_in_the_trace_ends_the_run);
-	RUN(the_run_goes_on_until_the_last_connection_has_ended);
-	RUN(workers_are_counted_from_their_start_while_the_load_lasts);
-	RUN(the_series_adds_up_to_the_whole);
-	RUN(waiting_beside_an_idle_worker_is_noted);
-	RUN(lying_unread_beside_an_idle_worker_is_noted);
-	RUN(the_total_is_that_of_all_apps);
-	free(rig.told);
-	result_fini(&rig.result);
+	check_all();
 	return check_finish();
 }

@@ -9,8 +9,7 @@
 
 static struct histogram h;
 
-static void
-a_share_is_at_most_a_64th_too_high(void)
+TEST(a_share_is_at_most_a_64th_too_high)
 {
 	struct prng random = { .state = 1 };
 
@@ -27,8 +26,7 @@ a_share_is_at_most_a_64th_too_high(void)
 	}
 }
 
-static void
-small_values_are_exact(void)
+TEST(small_values_are_exact)
 {
 	memset(&h, 0, sizeof(h));
 	for (tspan value = 0; value < 64; value++)
@@ -37,8 +35,7 @@ small_values_are_exact(void)
 		CHECK_EQ(value, histogram_share(&h, (double)(value + 1) / 64));
 }
 
-static void
-a_value_has_the_share_that_does_not_exceed_it(void)
+TEST(a_value_has_the_share_that_does_not_exceed_it)
 {
 	memset(&h, 0, sizeof(h));
 	CHECK_NEAR(1, histogram_within(&h, 0));
@@ -51,8 +48,7 @@ a_value_has_the_share_that_does_not_exceed_it(void)
 	CHECK_NEAR(1, histogram_within(&h, INT64_MAX));
 }
 
-static void
-a_share_counts_from_below(void)
+TEST(a_share_counts_from_below)
 {
 	memset(&h, 0, sizeof(h));
 	for (unsigned n = 0; n < 990; n++)
@@ -64,8 +60,7 @@ a_share_counts_from_below(void)
 	CHECK_EQ(50, histogram_share(&h, 0.991));
 }
 
-static void
-no_share_is_over_the_maximum(void)
+TEST(no_share_is_over_the_maximum)
 {
 	memset(&h, 0, sizeof(h));
 	histogram_add(&h, 1000001);
@@ -78,15 +73,13 @@ no_share_is_over_the_maximum(void)
 	CHECK_EQ(1000001, histogram_share(&h, 1));
 }
 
-static void
-an_empty_distribution_has_shares_of_zero(void)
+TEST(an_empty_distribution_has_shares_of_zero)
 {
 	memset(&h, 0, sizeof(h));
 	CHECK_EQ(0, histogram_share(&h, 0.99));
 }
 
-static void
-distributions_can_be_merged(void)
+TEST(distributions_can_be_merged)
 {
 	static struct histogram other;
 
@@ -103,8 +96,7 @@ distributions_can_be_merged(void)
 
 /* --- series ------------------------------------------------------------- */
 
-static void
-a_long_series_has_few_buckets(void)
+TEST(a_long_series_has_few_buckets)
 {
 	static struct series s = { .width = 10 };
 	uint64_t arrived = 0;
@@ -119,8 +111,7 @@ a_long_series_has_few_buckets(void)
 	CHECK_EQ((s.width + 6) / 7, s.buckets[0].counts[SERIES_ARRIVED]);
 }
 
-static void
-merged_buckets_keep_the_larger_maximum(void)
+TEST(merged_buckets_keep_the_larger_maximum)
 {
 	static struct series s = { .width = 1 };
 
@@ -134,8 +125,7 @@ merged_buckets_keep_the_larger_maximum(void)
 
 /* --- events ------------------------------------------------------------- */
 
-static void
-events_come_in_the_order_of_their_times_and_of_their_making(void)
+TEST(events_come_in_the_order_of_their_times_and_of_their_making)
 {
 	const unsigned events = 1000;
 	struct events q = { .count = 0 };
@@ -156,19 +146,4 @@ events_come_in_the_order_of_their_times_and_of_their_making(void)
 	free(q.heap);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(a_share_is_at_most_a_64th_too_high);
-	RUN(small_values_are_exact);
-	RUN(a_value_has_the_share_that_does_not_exceed_it);
-	RUN(a_share_counts_from_below);
-	RUN(no_share_is_over_the_maximum);
-	RUN(an_empty_distribution_has_shares_of_zero);
-	RUN(distributions_can_be_merged);
-	RUN(a_long_series_has_few_buckets);
-	RUN(merged_buckets_keep_the_larger_maximum);
-	RUN(events_come_in_the_order_of_their_times_and_of_their_making);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -116,8 +116,7 @@ static const struct {
 	    { { 0, 5, 1e-9 }, { 0.989, 5, 1e-9 }, { 0.991, 500, 1e-9 } } },
 };
 
-static void
-service_times_have_their_mean_and_quantiles(void)
+TEST(service_times_have_their_mean_and_quantiles)
 {
 	for (size_t i = 0; i < sizeof(distributions) / sizeof(distributions[0]);
 	     i++) {
@@ -162,8 +161,7 @@ count(const struct load_spec *spec, uint64_t *parts, size_t len)
 	return sum;
 }
 
-static void
-arrivals_have_their_rate(void)
+TEST(arrivals_have_their_rate)
 {
 	struct load_spec spec = load_of(100, "1ms", "steady", 6000);
 	uint64_t parts[60];
@@ -175,8 +173,7 @@ arrivals_have_their_rate(void)
 }
 
 /* The variance of the number of arrivals is its mean. */
-static void
-arrivals_are_a_poisson_process(void)
+TEST(arrivals_are_a_poisson_process)
 {
 	struct load_spec spec = load_of(10, "1ms", "steady", 10000);
 	static uint64_t parts[10000];
@@ -190,8 +187,7 @@ arrivals_are_a_poisson_process(void)
 }
 
 /* No gap depends on the gap before it. */
-static void
-gaps_are_exponential(void)
+TEST(gaps_are_exponential)
 {
 	struct load_spec spec = load_of(100, "1ms", "steady", 1000);
 	struct load_source *l = load_open(&spec);
@@ -210,8 +206,7 @@ gaps_are_exponential(void)
 	CHECK(within(exp(-3), 0.004, over_three / n));
 }
 
-static void
-a_load_without_a_rate_is_empty(void)
+TEST(a_load_without_a_rate_is_empty)
 {
 	struct load_spec spec = load_of(0, "1ms", "steady", 10);
 	uint64_t parts[1];
@@ -221,8 +216,7 @@ a_load_without_a_rate_is_empty(void)
 
 /* --- profiles ----------------------------------------------------------- */
 
-static void
-every_profile_has_the_rate_as_its_mean(void)
+TEST(every_profile_has_the_rate_as_its_mean)
 {
 	static const char *const profiles[] = { "steady", "burst", "day",
 		"day:30m", "ramp", "burst:3,10s,20s" };
@@ -237,8 +231,7 @@ every_profile_has_the_rate_as_its_mean(void)
 	}
 }
 
-static void
-a_day_has_a_trough_and_two_peaks(void)
+TEST(a_day_has_a_trough_and_two_peaks)
 {
 	struct load_spec spec = load_of(1000, "1ms", "day", 2400);
 	uint64_t parts[24 * 5];
@@ -256,8 +249,7 @@ a_day_has_a_trough_and_two_peaks(void)
 	    (double)(parts[20 * 5 - 1] + parts[20 * 5]) / 2));
 }
 
-static void
-a_day_shorter_than_the_run_comes_again(void)
+TEST(a_day_shorter_than_the_run_comes_again)
 {
 	struct load_spec spec = load_of(1000, "1ms", "day:20m", 3600);
 	uint64_t parts[72];
@@ -274,8 +266,7 @@ a_day_shorter_than_the_run_comes_again(void)
 }
 
 /* Many hours in a row have no connection. */
-static void
-a_day_may_be_shorter_than_the_time_between_arrivals(void)
+TEST(a_day_may_be_shorter_than_the_time_between_arrivals)
 {
 	struct load_spec spec = load_of(1, "1ms", "day:500ms", 10000);
 	uint64_t parts[1];
@@ -283,8 +274,7 @@ a_day_may_be_shorter_than_the_time_between_arrivals(void)
 	CHECK(within(10000, 400, (double)count(&spec, parts, 1)));
 }
 
-static void
-a_ramp_goes_up_to_twice_the_rate_and_down(void)
+TEST(a_ramp_goes_up_to_twice_the_rate_and_down)
 {
 	struct load_spec spec = load_of(1000, "1ms", "ramp", 1000);
 	uint64_t parts[10];
@@ -299,8 +289,7 @@ a_ramp_goes_up_to_twice_the_rate_and_down(void)
 }
 
 /* With 10 times the rate for 5 of 60 s, 57.1 % is the quiet rate. */
-static void
-each_period_has_one_burst(void)
+TEST(each_period_has_one_burst)
 {
 	struct load_spec spec = load_of(1000, "1ms", "burst", 1800);
 	static uint64_t parts[1800];
@@ -321,8 +310,7 @@ each_period_has_one_burst(void)
 	}
 }
 
-static void
-bursts_are_not_regular(void)
+TEST(bursts_are_not_regular)
 {
 	struct load_spec spec = load_of(100, "1ms", "burst", 600);
 	uint64_t parts[600];
@@ -340,8 +328,7 @@ bursts_are_not_regular(void)
 
 #define APPS 100
 
-static void
-apps_have_their_shares(void)
+TEST(apps_have_their_shares)
 {
 	static struct load_app apps[APPS];
 	uint64_t seen[APPS] = { 0 };
@@ -390,8 +377,7 @@ compare(const struct load_spec *a, const struct load_spec *b,
 }
 
 /* Services can be compared under the same arrivals, and profiles, too. */
-static void
-services_and_profiles_change_nothing_but_their_own(void)
+TEST(services_and_profiles_change_nothing_but_their_own)
 {
 	struct load_spec fixed = load_of(100, "1ms", "day", 100);
 	struct load_spec lognormal = load_of(100, "lognormal:1s,1", "day", 100);
@@ -405,23 +391,4 @@ services_and_profiles_change_nothing_but_their_own(void)
 	CHECK_EQ(1000, services);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(service_times_have_their_mean_and_quantiles);
-	RUN(arrivals_have_their_rate);
-	RUN(arrivals_are_a_poisson_process);
-	RUN(gaps_are_exponential);
-	RUN(a_load_without_a_rate_is_empty);
-	RUN(every_profile_has_the_rate_as_its_mean);
-	RUN(a_day_has_a_trough_and_two_peaks);
-	RUN(a_day_shorter_than_the_run_comes_again);
-	RUN(a_day_may_be_shorter_than_the_time_between_arrivals);
-	RUN(a_ramp_goes_up_to_twice_the_rate_and_down);
-	RUN(each_period_has_one_burst);
-	RUN(bursts_are_not_regular);
-	RUN(apps_have_their_shares);
-	RUN(services_and_profiles_change_nothing_but_their_own);
-	return check_finish();
-}
+TESTS(NULL, NULL)

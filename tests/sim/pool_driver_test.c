@@ -167,8 +167,7 @@ run_any(uint64_t seed, enum manner manner, struct result *out)
 	conf_free(conf);
 }
 
-static void
-no_connection_waits_beside_an_idle_process(void)
+TEST(no_connection_waits_beside_an_idle_process)
 {
 	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
 		run_any(seed, PLAIN, &result);
@@ -177,8 +176,7 @@ no_connection_waits_beside_an_idle_process(void)
 	}
 }
 
-static void
-no_connection_waits_in_common_with_prefetch(void)
+TEST(no_connection_waits_in_common_with_prefetch)
 {
 	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
 		run_any(seed, PREFETCH, &result);
@@ -186,8 +184,7 @@ no_connection_waits_in_common_with_prefetch(void)
 	}
 }
 
-static void
-a_prefetched_connection_does_not_lie_long_beside_an_idle_process(void)
+TEST(a_prefetched_connection_does_not_lie_long_beside_an_idle_process)
 {
 	uint64_t taken = 0;
 
@@ -199,8 +196,7 @@ a_prefetched_connection_does_not_lie_long_beside_an_idle_process(void)
 	CHECK(taken > 100);
 }
 
-static void
-each_app_is_in_balance(void)
+TEST(each_app_is_in_balance)
 {
 	uint64_t completed = 0, refused = 0, timed_out = 0, lost = 0;
 
@@ -230,8 +226,7 @@ check_about(double expected, double actual, double percent)
 }
 
 /* Pollaczek and Khinchine: M/D/1. */
-static void
-one_process_with_a_fixed_time_makes_wait_as_theory_has_it(void)
+TEST(one_process_with_a_fixed_time_makes_wait_as_theory_has_it)
 {
 	double load = 0.7, service = 10e6;
 
@@ -254,8 +249,7 @@ erlang_c(unsigned n, double work)
 }
 
 /* M/M/8. */
-static void
-eight_processes_make_wait_as_theory_has_it(void)
+TEST(eight_processes_make_wait_as_theory_has_it)
 {
 	double work = 6.4, service = 20e6, busy = erlang_c(8, work);
 
@@ -269,8 +263,7 @@ eight_processes_make_wait_as_theory_has_it(void)
 }
 
 /* Sessions of few processes are places as those of many. */
-static void
-sessions_of_one_process_wait_as_those_of_many(void)
+TEST(sessions_of_one_process_wait_as_those_of_many)
 {
 	double work = 6.4, service = 20e6;
 
@@ -282,8 +275,7 @@ sessions_of_one_process_wait_as_those_of_many(void)
 }
 
 /* M/M/1 with room for 1 + 3 + 2. */
-static void
-a_full_queue_and_a_full_backlog_refuse_as_theory_has_it(void)
+TEST(a_full_queue_and_a_full_backlog_refuse_as_theory_has_it)
 {
 	double load = 1.25,
 	       full = pow(load, 6) * (1 - load) / (1 - pow(load, 7));
@@ -316,8 +308,7 @@ run_trace(const char *options, const char *trace, tspan start_time)
 	conf_free(conf);
 }
 
-static void
-a_connection_without_a_process_waits_for_its_start(void)
+TEST(a_connection_without_a_process_waits_for_its_start)
 {
 	run_trace("min_processes = 0 max_idle_time = 0", "10,,1\n", MS(700));
 	CHECK_EQ(1, result.total.completed);
@@ -326,8 +317,7 @@ a_connection_without_a_process_waits_for_its_start(void)
 	CHECK_NEAR(0.9, result.total.processes);
 }
 
-static void
-the_minimum_is_ready_when_the_load_starts(void)
+TEST(the_minimum_is_ready_when_the_load_starts)
 {
 	run_trace("min_processes = 3 max_processes = 3", "0,,1\n0,,1\n0,,1\n",
 	    MS(700));
@@ -336,8 +326,7 @@ the_minimum_is_ready_when_the_load_starts(void)
 	CHECK_NEAR(3.0, result.total.processes);
 }
 
-static void
-an_app_without_connections_has_processes_all_the_same(void)
+TEST(an_app_without_connections_has_processes_all_the_same)
 {
 	struct load_app apps[] = {
 		{ .name = "a",
@@ -358,8 +347,7 @@ an_app_without_connections_has_processes_all_the_same(void)
 	conf_free(conf);
 }
 
-static void
-an_app_without_connections_refuses_those_of_a_trace(void)
+TEST(an_app_without_connections_refuses_those_of_a_trace)
 {
 	struct load_spec spec = {
 		.apps = help_apps, .apps_len = 1, .length = TSPAN_SECONDS(10)
@@ -379,18 +367,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(no_connection_waits_beside_an_idle_process);
-	RUN(no_connection_waits_in_common_with_prefetch);
-	RUN(a_prefetched_connection_does_not_lie_long_beside_an_idle_process);
-	RUN(each_app_is_in_balance);
-	RUN(one_process_with_a_fixed_time_makes_wait_as_theory_has_it);
-	RUN(eight_processes_make_wait_as_theory_has_it);
-	RUN(sessions_of_one_process_wait_as_those_of_many);
-	RUN(a_full_queue_and_a_full_backlog_refuse_as_theory_has_it);
-	RUN(a_connection_without_a_process_waits_for_its_start);
-	RUN(the_minimum_is_ready_when_the_load_starts);
-	RUN(an_app_without_connections_has_processes_all_the_same);
-	RUN(an_app_without_connections_refuses_those_of_a_trace);
-	result_fini(&result);
+	check_all();
 	return check_finish();
 }

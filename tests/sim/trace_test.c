@@ -145,8 +145,7 @@ static const struct good {
 	    .length = S(2) },
 };
 
-static void
-a_good_trace_gives_its_connections(void)
+TEST(a_good_trace_gives_its_connections)
 {
 	for (size_t i = 0; i < sizeof(goods) / sizeof(goods[0]); i++) {
 		const struct good *g = &goods[i];
@@ -161,8 +160,7 @@ a_good_trace_gives_its_connections(void)
 }
 
 /* Lines lie across the pieces in which the file is read, in every way. */
-static void
-a_long_trace_comes_whole(void)
+TEST(a_long_trace_comes_whole)
 {
 	static struct arrival wanted[100000];
 	size_t size = 0;
@@ -183,8 +181,7 @@ a_long_trace_comes_whole(void)
 }
 
 /* A pipe that gives one byte at a time; standard input may be one. */
-static void
-a_pipe_is_read_as_it_comes(void)
+TEST(a_pipe_is_read_as_it_comes)
 {
 	int ends_of[2];
 	struct load_source *l;
@@ -223,8 +220,7 @@ mistake_of(const char *text)
 	"sort -t, -k1,1n does"
 #define APPS ": write web, api or a"
 
-static void
-a_mistake_has_its_line_and_says_what_is_right(void)
+TEST(a_mistake_has_its_line_and_says_what_is_right)
 {
 	static const struct {
 		const char *text;
@@ -265,8 +261,7 @@ a_mistake_has_its_line_and_says_what_is_right(void)
 	CHECK_STR(": Is a directory", said_of(load_file(3, 0)));
 }
 
-static void
-a_bad_number_is_a_mistake(void)
+TEST(a_bad_number_is_a_mistake)
 {
 	static const char *const bad[] = { "-", "", "1.764e+09", "-1", "+1",
 		"0x10", "inf", "nan", "1,5", "1us", "1 s", ".", "ms", "1.5.5",
@@ -282,8 +277,7 @@ a_bad_number_is_a_mistake(void)
 	}
 }
 
-static void
-a_line_that_is_too_long_is_a_mistake(void)
+TEST(a_line_that_is_too_long_is_a_mistake)
 {
 	static char text[200000];
 
@@ -295,8 +289,7 @@ a_line_that_is_too_long_is_a_mistake(void)
 	    mistake_of(text));
 }
 
-static void
-ten_mistakes_are_told_at_most(void)
+TEST(ten_mistakes_are_told_at_most)
 {
 	const char *said = mistake_of("x\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\n");
 	unsigned lines = 1;
@@ -308,25 +301,11 @@ ten_mistakes_are_told_at_most(void)
 	CHECK_STR("\n: and so on", strrchr(said, '\n'));
 }
 
-static void
-a_file_that_is_not_there_is_an_error(void)
+TEST(a_file_that_is_not_there_is_an_error)
 {
 	(void)snprintf(path, sizeof(path), "/nonexistent/trace.csv");
 	CHECK(load_file(3, 0) == NULL);
 	CHECK_EQ(ENOENT, errno);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(a_good_trace_gives_its_connections);
-	RUN(a_long_trace_comes_whole);
-	RUN(a_pipe_is_read_as_it_comes);
-	RUN(a_mistake_has_its_line_and_says_what_is_right);
-	RUN(a_bad_number_is_a_mistake);
-	RUN(a_line_that_is_too_long_is_a_mistake);
-	RUN(ten_mistakes_are_told_at_most);
-	RUN(a_file_that_is_not_there_is_an_error);
-	return check_finish();
-}
+TESTS(NULL, NULL)

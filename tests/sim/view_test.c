@@ -87,8 +87,7 @@ simulation_of(const char *trace)
 
 /* --- figures ------------------------------------------------------------ */
 
-static void
-figures_tell_what_became_of_connections(void)
+TEST(figures_tell_what_became_of_connections)
 {
 	struct simulation s = simulation_of(NULL);
 	struct result_app *t = &result.total;
@@ -193,8 +192,7 @@ picture_of_50(const struct simulation *s)
 	return picture_of(s);
 }
 
-static void
-a_picture_is_well_formed(void)
+TEST(a_picture_is_well_formed)
 {
 	struct simulation s = simulation_of(NULL);
 	static uint32_t waiting[SERIES_BUCKETS] = { 0, 7, 0, 3000000000 };
@@ -205,8 +203,7 @@ a_picture_is_well_formed(void)
 	}
 }
 
-static void
-a_picture_has_axes_and_a_legend_and_needs_nothing_but_itself(void)
+TEST(a_picture_has_axes_and_a_legend_and_needs_nothing_but_itself)
 {
 	static const char *const parts[] = {
 		">web: --rate 12.5 --service fixed:20ms --profile steady<",
@@ -228,8 +225,7 @@ a_picture_has_axes_and_a_legend_and_needs_nothing_but_itself(void)
 	    strstr(shown, "V276.0H244.0") != NULL);
 }
 
-static void
-the_title_of_a_picture_is_what_was_typed(void)
+TEST(the_title_of_a_picture_is_what_was_typed)
 {
 	struct simulation s = simulation_of(NULL);
 	struct load_app app = s.load.apps[0];
@@ -244,8 +240,7 @@ the_title_of_a_picture_is_what_was_typed(void)
 }
 
 /* As high as the top of the axis at 50; one far above has its legend alone. */
-static void
-a_picture_has_a_line_at_max_processes(void)
+TEST(a_picture_has_a_line_at_max_processes)
 {
 	struct simulation s = simulation_of(NULL);
 
@@ -261,8 +256,7 @@ a_picture_has_a_line_at_max_processes(void)
 	CHECK(strstr(shown, ">max_processes = 5000<") != NULL);
 }
 
-static void
-names_cannot_break_a_picture(void)
+TEST(names_cannot_break_a_picture)
 {
 	struct simulation s =
 	    simulation_of("a<b>&\"'\x01\xff\xc3\xa4</svg>.csv");
@@ -274,8 +268,7 @@ names_cannot_break_a_picture(void)
 	    NULL);
 }
 
-static void
-a_load_of_one_moment_has_a_picture(void)
+TEST(a_load_of_one_moment_has_a_picture)
 {
 	struct simulation s = simulation_of(NULL);
 
@@ -285,8 +278,7 @@ a_load_of_one_moment_has_a_picture(void)
 }
 
 /* Steps of time are those of clocks, ten at most; others go by 1, 2 and 5. */
-static void
-steps_of_axes_are_round_and_not_too_many(void)
+TEST(steps_of_axes_are_round_and_not_too_many)
 {
 	static const struct {
 		tspan length;
@@ -320,8 +312,7 @@ steps_of_axes_are_round_and_not_too_many(void)
 	}
 }
 
-static void
-a_picture_that_cannot_be_written_is_an_error(void)
+TEST(a_picture_that_cannot_be_written_is_an_error)
 {
 	struct simulation s = simulation_of(NULL);
 	FILE *out = fopen("/dev/full", "w");
@@ -331,19 +322,4 @@ a_picture_that_cannot_be_written_is_an_error(void)
 	(void)fclose(out);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(figures_tell_what_became_of_connections);
-	RUN(a_picture_is_well_formed);
-	RUN(a_picture_has_axes_and_a_legend_and_needs_nothing_but_itself);
-	RUN(the_title_of_a_picture_is_what_was_typed);
-	RUN(a_picture_has_a_line_at_max_processes);
-	RUN(names_cannot_break_a_picture);
-	RUN(a_load_of_one_moment_has_a_picture);
-	RUN(steps_of_axes_are_round_and_not_too_many);
-	RUN(a_picture_that_cannot_be_written_is_an_error);
-	free(shown);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -5,8 +5,7 @@
 
 /* --- reading ------------------------------------------------------------ */
 
-static void
-rates_have_units(void)
+TEST(rates_have_units)
 {
 	static const struct {
 		const char *text;
@@ -21,8 +20,7 @@ rates_have_units(void)
 	}
 }
 
-static void
-a_bad_rate_is_answered_by_a_valid_one(void)
+TEST(a_bad_rate_is_answered_by_a_valid_one)
 {
 	static const char *const bad[] = { "", "x", "-1", "1e3", "inf", "nan",
 		"0x10", "1/x", "1 /s", "1/s/s", ".", "100000001", "10ms" };
@@ -36,8 +34,7 @@ a_bad_rate_is_answered_by_a_valid_one(void)
 	CHECK_NEAR(7, rate);
 }
 
-static void
-a_bad_service_is_answered_by_a_valid_one(void)
+TEST(a_bad_service_is_answered_by_a_valid_one)
 {
 	static const char *const bad[] = { "", "x", "0", "fixed",
 		"fixed:", "fixed:1ms,2ms", "fixed:0ms", "exponential:-1ms",
@@ -60,8 +57,7 @@ a_bad_service_is_answered_by_a_valid_one(void)
 	CHECK_EQ(7, s.mean);
 }
 
-static void
-a_bad_profile_is_answered_by_a_valid_one(void)
+TEST(a_bad_profile_is_answered_by_a_valid_one)
 {
 	static const char *const bad[] = { "", "x", "steady:1", "ramp:1",
 		"burst:", "burst:0.5", "burst:x", "burst:10,0s", "burst:10,60s",
@@ -80,8 +76,7 @@ a_bad_profile_is_answered_by_a_valid_one(void)
 
 /* --- showing ------------------------------------------------------------ */
 
-static void
-times_have_three_places(void)
+TEST(times_have_three_places)
 {
 	static const struct {
 		tspan span;
@@ -114,8 +109,7 @@ times_have_three_places(void)
 		CHECK_STR(cases[i].words, words_span(cases[i].span).text);
 }
 
-static void
-counts_have_commas_and_numbers_three_places(void)
+TEST(counts_have_commas_and_numbers_three_places)
 {
 	static const struct {
 		uint64_t n;
@@ -136,8 +130,7 @@ counts_have_commas_and_numbers_three_places(void)
 		CHECK_STR(numbers[i].words, words_number(numbers[i].n).text);
 }
 
-static void
-services_are_shown_in_the_words_of_the_command_line(void)
+TEST(services_are_shown_in_the_words_of_the_command_line)
 {
 	static const char *const words[] = { "fixed:20ms", "exponential:1m30s",
 		"lognormal:50ms,1.5", "bimodal:5ms,500ms,1%",
@@ -155,8 +148,7 @@ services_are_shown_in_the_words_of_the_command_line(void)
 	CHECK_STR("fixed:20ms", words_service(&s).text);
 }
 
-static void
-profiles_are_shown_in_the_words_of_the_command_line(void)
+TEST(profiles_are_shown_in_the_words_of_the_command_line)
 {
 	static const char *const words[] = { "steady", "burst:10,5s,1m",
 		"burst:2.5,100ms,1h", "day", "day:12h", "ramp" };
@@ -170,17 +162,4 @@ profiles_are_shown_in_the_words_of_the_command_line(void)
 	CHECK_STR("burst:10,5s,1m", words_profile(&p).text);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(rates_have_units);
-	RUN(a_bad_rate_is_answered_by_a_valid_one);
-	RUN(a_bad_service_is_answered_by_a_valid_one);
-	RUN(a_bad_profile_is_answered_by_a_valid_one);
-	RUN(times_have_three_places);
-	RUN(counts_have_commas_and_numbers_three_places);
-	RUN(services_are_shown_in_the_words_of_the_command_line);
-	RUN(profiles_are_shown_in_the_words_of_the_command_line);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -340,8 +340,7 @@ check_exchanges(const struct exchange *e, size_t n)
 
 /* --- tests -------------------------------------------------------------- */
 
-static void
-a_line_may_come_in_pieces(void)
+TEST(a_line_may_come_in_pieces)
 {
 	int fd = dial();
 	for (const char *c = "version"; *c != '\0'; c++) {
@@ -354,8 +353,7 @@ a_line_may_come_in_pieces(void)
 	CHECK(ended);
 }
 
-static void
-malformed_lines_are_errors(void)
+TEST(malformed_lines_are_errors)
 {
 	static char bytes[5000];
 	int fd;
@@ -384,8 +382,7 @@ malformed_lines_are_errors(void)
 	CHECK_EQ(0, clients->n);
 }
 
-static void
-a_line_is_answered_or_its_error_is_said(void)
+TEST(a_line_is_answered_or_its_error_is_said)
 {
 	static const struct exchange exchanges[] = {
 		{ "version\n", VERSION },
@@ -411,8 +408,7 @@ a_line_is_answered_or_its_error_is_said(void)
 	EXCHANGES(exchanges);
 }
 
-static void
-a_client_without_a_line_is_closed_after_10_seconds(void)
+TEST(a_client_without_a_line_is_closed_after_10_seconds)
 {
 	int fd = ask("vers");
 	(void)hear(fd);
@@ -441,8 +437,7 @@ grow_status(void)
 	}
 }
 
-static void
-a_slow_reader_is_cut_off(void)
+TEST(a_slow_reader_is_cut_off)
 {
 	int fd;
 
@@ -462,8 +457,7 @@ a_slow_reader_is_cut_off(void)
 	CHECK(ended);
 }
 
-static void
-a_reader_of_a_little_now_and_then_is_cut_off_too(void)
+TEST(a_reader_of_a_little_now_and_then_is_cut_off_too)
 {
 	char few[4096];
 	int fd;
@@ -479,8 +473,7 @@ a_reader_of_a_little_now_and_then_is_cut_off_too(void)
 	CHECK_EQ(0, clients->n);
 }
 
-static void
-snapshots_beyond_the_bound_wait_for_each_other(void)
+TEST(snapshots_beyond_the_bound_wait_for_each_other)
 {
 	int fds[40];
 	unsigned waiting = 0;
@@ -505,8 +498,7 @@ snapshots_beyond_the_bound_wait_for_each_other(void)
 	CHECK_EQ(0, clients->status_bytes);
 }
 
-static void
-idle_clients_give_way_to_one_that_asks(void)
+TEST(idle_clients_give_way_to_one_that_asks)
 {
 	static int fds[CLIENTS_MAX + 100];
 	int asks;
@@ -525,8 +517,7 @@ idle_clients_give_way_to_one_that_asks(void)
 	CHECK(!ended);
 }
 
-static void
-the_limit_of_clients_leaves_descriptors_to_connections(void)
+TEST(the_limit_of_clients_leaves_descriptors_to_connections)
 {
 	static int fds[50];
 
@@ -543,8 +534,7 @@ the_limit_of_clients_leaves_descriptors_to_connections(void)
 	}
 }
 
-static void
-waiting_clients_leave_room_for_others(void)
+TEST(waiting_clients_leave_room_for_others)
 {
 	static int fds[WAITERS + 1];
 
@@ -561,8 +551,7 @@ waiting_clients_leave_room_for_others(void)
 	CHECK_EQ(0, clients->nwaiting);
 }
 
-static void
-wait_ends_when_the_apps_are_ready(void)
+TEST(wait_ends_when_the_apps_are_ready)
 {
 	int fd = ask("wait web\n");
 	CHECK_STR("", hear(fd));
@@ -581,8 +570,7 @@ wait_ends_when_the_apps_are_ready(void)
 	CHECK_EQ(0, clients->nwaiting);
 }
 
-static void
-reload_answers_when_the_reload_is_over(void)
+TEST(reload_answers_when_the_reload_is_over)
 {
 	int fd = ask("reload\n");
 	CHECK_STR("", hear(fd));
@@ -598,8 +586,7 @@ reload_answers_when_the_reload_is_over(void)
 	CHECK_STR("{\"message\":\"a\\nb\"}\n", hear(fd));
 }
 
-static void
-a_client_that_left_is_not_told_of_the_reload(void)
+TEST(a_client_that_left_is_not_told_of_the_reload)
 {
 	int fd = ask("reload\n");
 	turn();
@@ -611,8 +598,7 @@ a_client_that_left_is_not_told_of_the_reload(void)
 }
 
 /* A client that has waited for the reload waits on, whoever else does. */
-static void
-a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over(void)
+TEST(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over)
 {
 	static int fds[WAITERS];
 
@@ -635,8 +621,7 @@ a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over(void)
 }
 
 /* The log may be no file any more, when the client is answered. */
-static void
-a_reopen_that_a_reload_overtakes_is_answered(void)
+TEST(a_reopen_that_a_reload_overtakes_is_answered)
 {
 	static char log[] = "/dev/null";
 	int fd;
@@ -652,8 +637,7 @@ a_reopen_that_a_reload_overtakes_is_answered(void)
 	CHECK_STR("the log: opened anew\n", hear(fd));
 }
 
-static void
-stop_ends_with_the_daemon(void)
+TEST(stop_ends_with_the_daemon)
 {
 	int fd, again;
 
@@ -674,8 +658,7 @@ stop_ends_with_the_daemon(void)
 	CHECK(ended);
 }
 
-static void
-waiting_clients_learn_of_the_end_of_the_daemon(void)
+TEST(waiting_clients_learn_of_the_end_of_the_daemon)
 {
 	int fd = ask("wait\n");
 	(void)hear(fd);
@@ -696,8 +679,7 @@ dial_as(uid_t uid)
 	return fd;
 }
 
-static void
-a_strangers_silent_connections_keep_nobody_out(void)
+TEST(a_strangers_silent_connections_keep_nobody_out)
 {
 	int fds[CLIENTS_MAX + 100], other;
 
@@ -723,8 +705,7 @@ a_strangers_silent_connections_keep_nobody_out(void)
 	CHECK_EQ(0, clients->n);
 }
 
-static void
-many_strangers_leave_places_for_root(void)
+TEST(many_strangers_leave_places_for_root)
 {
 	int fds[CLIENTS_MAX];
 
@@ -737,8 +718,7 @@ many_strangers_leave_places_for_root(void)
 	CHECK_STR(VERSION, answer("version\n"));
 }
 
-static void
-a_stranger_whose_connections_all_wait_is_refused_another(void)
+TEST(a_stranger_whose_connections_all_wait_is_refused_another)
 {
 	int fds[EACH_MAX + 1];
 
@@ -771,8 +751,7 @@ gets_mode(const char *name, mode_t mode)
 	return false;
 }
 
-static void
-the_socket_has_its_mode(void)
+TEST(the_socket_has_its_mode)
 {
 	CHECK(gets_mode(path, 0666));
 	conf.control_mode = 0600;
@@ -782,8 +761,7 @@ the_socket_has_its_mode(void)
 	CHECK(gets_mode(path, 0));
 }
 
-static void
-a_socket_that_cannot_be_opened_leaves_the_former_open(void)
+TEST(a_socket_that_cannot_be_opened_leaves_the_former_open)
 {
 	static char nowhere[] = "/nonexistent/control.sock";
 
@@ -804,8 +782,7 @@ give_up_a_change(void)
 	sup.control->abort(sup.control_arg);
 }
 
-static void
-an_aborted_change_leaves_the_socket_with_its_place_and_mode(void)
+TEST(an_aborted_change_leaves_the_socket_with_its_place_and_mode)
 {
 	struct stat st;
 
@@ -823,8 +800,7 @@ an_aborted_change_leaves_the_socket_with_its_place_and_mode(void)
 	conf.control = path;
 }
 
-static void
-a_reload_brings_a_removed_socket_back(void)
+TEST(a_reload_brings_a_removed_socket_back)
 {
 	(void)unlink(path);
 	CHECK_EQ(-1, dial());
@@ -863,8 +839,7 @@ pass(void)
 
 #define AT "1970-01-01T00:00:00.000Z restart  "
 
-static void
-the_newest_events_are_shown_in_their_order(void)
+TEST(the_newest_events_are_shown_in_their_order)
 {
 	CHECK_STR("no events\n", answer("events\n"));
 	CHECK_STR("\n", answer("json events\n"));
@@ -884,8 +859,7 @@ the_newest_events_are_shown_in_their_order(void)
 	    answer("json events -n 1\n"));
 }
 
-static void
-malformed_questions_for_events_are_errors(void)
+TEST(malformed_questions_for_events_are_errors)
 {
 #define USAGE "error: usage: events [APP] [-n N] [-f]; "
 	static const struct exchange exchanges[] = {
@@ -902,8 +876,7 @@ malformed_questions_for_events_are_errors(void)
 	CHECK_EQ(0, clients->n);
 }
 
-static void
-a_follower_is_given_what_happens_later(void)
+TEST(a_follower_is_given_what_happens_later)
 {
 	int fd;
 
@@ -942,8 +915,7 @@ count_events(const char *text, unsigned first)
 	return first;
 }
 
-static void
-a_slow_follower_loses_events_and_is_told_how_many(void)
+TEST(a_slow_follower_loses_events_and_is_told_how_many)
 {
 	unsigned number;
 	int fd;
@@ -964,8 +936,7 @@ a_slow_follower_loses_events_and_is_told_how_many(void)
 	CHECK_EQ(60001, count_events(hear(fd), number));
 }
 
-static void
-a_follower_who_does_not_read_still_counts_as_one_that_waits(void)
+TEST(a_follower_who_does_not_read_still_counts_as_one_that_waits)
 {
 	int fd = ask("events -f\n");
 	turn();
@@ -989,35 +960,7 @@ main(int argc, char **argv)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/sock", dir);
 	(void)snprintf(other_path, sizeof(other_path), "%s/other", dir);
-	RUN(a_line_may_come_in_pieces);
-	RUN(malformed_lines_are_errors);
-	RUN(a_line_is_answered_or_its_error_is_said);
-	RUN(a_client_without_a_line_is_closed_after_10_seconds);
-	RUN(a_slow_reader_is_cut_off);
-	RUN(a_reader_of_a_little_now_and_then_is_cut_off_too);
-	RUN(snapshots_beyond_the_bound_wait_for_each_other);
-	RUN(idle_clients_give_way_to_one_that_asks);
-	RUN(the_limit_of_clients_leaves_descriptors_to_connections);
-	RUN(waiting_clients_leave_room_for_others);
-	RUN(wait_ends_when_the_apps_are_ready);
-	RUN(reload_answers_when_the_reload_is_over);
-	RUN(a_client_that_left_is_not_told_of_the_reload);
-	RUN(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over);
-	RUN(a_reopen_that_a_reload_overtakes_is_answered);
-	RUN(stop_ends_with_the_daemon);
-	RUN(waiting_clients_learn_of_the_end_of_the_daemon);
-	RUN(a_strangers_silent_connections_keep_nobody_out);
-	RUN(many_strangers_leave_places_for_root);
-	RUN(a_stranger_whose_connections_all_wait_is_refused_another);
-	RUN(the_socket_has_its_mode);
-	RUN(a_socket_that_cannot_be_opened_leaves_the_former_open);
-	RUN(an_aborted_change_leaves_the_socket_with_its_place_and_mode);
-	RUN(a_reload_brings_a_removed_socket_back);
-	RUN(the_newest_events_are_shown_in_their_order);
-	RUN(malformed_questions_for_events_are_errors);
-	RUN(a_follower_is_given_what_happens_later);
-	RUN(a_slow_follower_loses_events_and_is_told_how_many);
-	RUN(a_follower_who_does_not_read_still_counts_as_one_that_waits);
+	check_all();
 	(void)unlink(path);
 	(void)unlink(other_path);
 	(void)rmdir(dir);

@@ -26,7 +26,7 @@
 	"\"waiting\":6,\"apps\":[" apps "]}"
 
 static struct table table;
-static struct text line;
+static struct text line = { .max = 65536 };
 
 static void
 read_sorted(const char *json, enum column by)
@@ -62,8 +62,7 @@ app_at(size_t i)
 	return form_string(table.rows[i].app, "name");
 }
 
-static void
-a_row_shows_limits_beside_use(void)
+TEST(a_row_shows_limits_beside_use)
 {
 	read_apps(DAEMON(APP("web", "running", "3", "null")));
 	CHECK_STR("APP STATE   PROCS ACTIVE WAIT OLDEST RATE   P99 REFUSED "
@@ -76,8 +75,7 @@ a_row_shows_limits_beside_use(void)
 	    row(TABLE_DAEMON, 0));
 }
 
-static void
-an_app_without_sessions_has_no_figures_of_them(void)
+TEST(an_app_without_sessions_has_no_figures_of_them)
 {
 	read_apps(DAEMON(LISTENS));
 	CHECK_STR("node running   1/8      -    4      -    -   -       - "
@@ -85,8 +83,7 @@ an_app_without_sessions_has_no_figures_of_them(void)
 	    row(0, 0));
 }
 
-static void
-a_line_is_no_wider_than_the_terminal(void)
+TEST(a_line_is_no_wider_than_the_terminal)
 {
 	read_apps(DAEMON(APP("an-app-whose-name-is-long", "failed", "3",
 	    "\"exited with status 3 before it was ready: no database at "
@@ -102,8 +99,7 @@ a_line_is_no_wider_than_the_terminal(void)
 		CHECK(strlen(row(0, width)) <= width);
 }
 
-static void
-a_character_of_several_bytes_takes_one_column(void)
+TEST(a_character_of_several_bytes_takes_one_column)
 {
 	read_apps(DAEMON(APP("web", "failed", "3", "\"caf\\u00e9 zu\"")));
 	CHECK_STR("web failed   3/8      3    2 12.5ms 12.3 350us       7 "
@@ -111,8 +107,7 @@ a_character_of_several_bytes_takes_one_column(void)
 	    row(0, 60));
 }
 
-static void
-rows_are_sorted_by_what_needs_a_look(void)
+TEST(rows_are_sorted_by_what_needs_a_look)
 {
 	static const char apps[] =
 	    DAEMON(APP("b", "running", "3", "null") "," LISTENS "," APP("a",
@@ -130,8 +125,7 @@ rows_are_sorted_by_what_needs_a_look(void)
 	CHECK_STR("node", app_at(3));
 }
 
-static void
-a_rollout_that_was_given_up_is_the_last_failure(void)
+TEST(a_rollout_that_was_given_up_is_the_last_failure)
 {
 	read_apps(DAEMON("{\"name\":\"web\",\"last_failure\":\"other\","
 			 "\"last_failure_age\":3.5,"
@@ -141,16 +135,14 @@ a_rollout_that_was_given_up_is_the_last_failure(void)
 		  " generation 4 given up: status 3 (1m15s ago)") != NULL);
 }
 
-static void
-a_failure_shows_how_long_ago_it_was(void)
+TEST(a_failure_shows_how_long_ago_it_was)
 {
 	read_apps(DAEMON("{\"name\":\"web\",\"last_failure\":"
 			 "\"exited with status 3\",\"last_failure_age\":75}"));
 	CHECK(strstr(row(0, 0), " exit 3 (1m15s ago)") != NULL);
 }
 
-static void
-an_answer_without_apps_makes_no_table(void)
+TEST(an_answer_without_apps_makes_no_table)
 {
 	table_fini(&table);
 	CHECK(!table_init(
@@ -181,8 +173,7 @@ show(const char *text, bool json)
 	return end;
 }
 
-static void
-lines_are_shown_as_they_are(void)
+TEST(lines_are_shown_as_they_are)
 {
 	static const char text[] = "web: running\n\nerr\nerror\nerror:x\n";
 
@@ -190,8 +181,7 @@ lines_are_shown_as_they_are(void)
 	CHECK_STR(text, shown);
 }
 
-static void
-a_last_line_that_is_an_error_is_kept_back(void)
+TEST(a_last_line_that_is_an_error_is_kept_back)
 {
 	CHECK_EQ(ANSWER_REFUSED,
 	    show("pool.conf:3: what\nerror: not done\n", false));
@@ -202,8 +192,7 @@ a_last_line_that_is_an_error_is_kept_back(void)
 	CHECK_STR("b", error);
 }
 
-static void
-an_error_in_the_middle_is_a_line_like_others(void)
+TEST(an_error_in_the_middle_is_a_line_like_others)
 {
 	static const char text[] = "error: no\nerror: no\nyes\n";
 
@@ -211,8 +200,7 @@ an_error_in_the_middle_is_a_line_like_others(void)
 	CHECK_STR(text, shown);
 }
 
-static void
-an_unended_line_is_an_answer_cut_off(void)
+TEST(an_unended_line_is_an_answer_cut_off)
 {
 	CHECK_EQ(ANSWER_CUT, show(" ", false));
 	CHECK_EQ(ANSWER_CUT, show("web: run", false));
@@ -225,8 +213,7 @@ an_unended_line_is_an_answer_cut_off(void)
 	CHECK_EQ(ANSWER_DONE, show("web,\n", false));
 }
 
-static void
-progress_is_shown_in_one_place_and_then_cleared(void)
+TEST(progress_is_shown_in_one_place_and_then_cleared)
 {
 	CHECK_EQ(ANSWER_DONE,
 	    show("progress: 9 of 10\nprogress: none\nerror: so\n"
@@ -236,28 +223,4 @@ progress_is_shown_in_one_place_and_then_cleared(void)
 	CHECK_STR("\r9 of 10\rnone   \r    \r", progress);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	text_init(&line, 65536);
-	RUN(a_row_shows_limits_beside_use);
-	RUN(an_app_without_sessions_has_no_figures_of_them);
-	RUN(a_line_is_no_wider_than_the_terminal);
-	RUN(a_character_of_several_bytes_takes_one_column);
-	RUN(rows_are_sorted_by_what_needs_a_look);
-	RUN(a_rollout_that_was_given_up_is_the_last_failure);
-	RUN(a_failure_shows_how_long_ago_it_was);
-	RUN(an_answer_without_apps_makes_no_table);
-	RUN(lines_are_shown_as_they_are);
-	RUN(a_last_line_that_is_an_error_is_kept_back);
-	RUN(an_error_in_the_middle_is_a_line_like_others);
-	RUN(an_unended_line_is_an_answer_cut_off);
-	RUN(progress_is_shown_in_one_place_and_then_cleared);
-	table_fini(&table);
-	text_fini(&line);
-	free(shown);
-	free(progress);
-	free(error);
-	return check_finish();
-}
+TESTS(NULL, NULL)

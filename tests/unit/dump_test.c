@@ -142,8 +142,7 @@ leftovers(void)
 	return n;
 }
 
-static void
-the_former_dump_stays_until_the_new_one_is_whole(void)
+TEST(the_former_dump_stays_until_the_new_one_is_whole)
 {
 	char *before, *after;
 	FILE *f;
@@ -163,8 +162,7 @@ the_former_dump_stays_until_the_new_one_is_whole(void)
 	free(after);
 }
 
-static void
-a_missing_folder_ends_the_dump(void)
+TEST(a_missing_folder_ends_the_dump)
 {
 	static char nowhere[] = "/nonexistent/dump";
 
@@ -176,8 +174,7 @@ a_missing_folder_ends_the_dump(void)
 }
 
 /* A limit of the size of files stands in for the disk. */
-static void
-a_full_disk_leaves_the_former_dump(void)
+TEST(a_full_disk_leaves_the_former_dump)
 {
 	struct rlimit former, small;
 	char *text;
@@ -202,8 +199,7 @@ a_full_disk_leaves_the_former_dump(void)
 	free(text);
 }
 
-static void
-the_end_of_the_daemon_leaves_no_unfinished_file(void)
+TEST(the_end_of_the_daemon_leaves_no_unfinished_file)
 {
 	grow();
 	dump_start(&sup, &dump, now);
@@ -213,8 +209,7 @@ the_end_of_the_daemon_leaves_no_unfinished_file(void)
 	(void)lane_start(&sup.looker, &sup.loop, "looker", NULL);
 }
 
-static void
-without_dump_file_the_dump_is_in_the_log(void)
+TEST(without_dump_file_the_dump_is_in_the_log)
 {
 	struct log_spec to_file = {
 		.dest = LOG_DEST_FILE, .path = log_path, .level = LOG_LEVEL_INFO
@@ -245,11 +240,7 @@ main(int argc, char **argv)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/dump", dir);
 	(void)snprintf(log_path, sizeof(log_path), "%s/log", dir);
-	RUN(the_former_dump_stays_until_the_new_one_is_whole);
-	RUN(a_missing_folder_ends_the_dump);
-	RUN(a_full_disk_leaves_the_former_dump);
-	RUN(the_end_of_the_daemon_leaves_no_unfinished_file);
-	RUN(without_dump_file_the_dump_is_in_the_log);
+	check_all();
 	(void)rmdir(dir);
 	return check_finish();
 }

@@ -78,8 +78,7 @@ take_http(const char *text)
 
 /* --- HTTP ----------------------------------------------------------------- */
 
-static void
-an_answer_of_http_has_a_status_and_a_reason(void)
+TEST(an_answer_of_http_has_a_status_and_a_reason)
 {
 	CHECK(take_http("HTTP/1.1 200 All is well\r\nServer: x\r\n\r\nbody"));
 	CHECK_EQ(200, answer.status);
@@ -113,8 +112,7 @@ static const struct {
 	    false },
 };
 
-static void
-answers_of_http_are_judged_by_their_status_and_their_end(void)
+TEST(answers_of_http_are_judged_by_their_status_and_their_end)
 {
 	for (size_t i = 0; i < sizeof(http) / sizeof(http[0]); i++) {
 		CHECK_EQ(http[i].why == NULL, take_http(http[i].text));
@@ -126,8 +124,7 @@ answers_of_http_are_judged_by_their_status_and_their_end(void)
 	CHECK_STR("closed without an answer", answer.why);
 }
 
-static void
-an_answer_with_a_length_needs_no_end_of_file(void)
+TEST(an_answer_with_a_length_needs_no_end_of_file)
 {
 	static const char text[] =
 	    "HTTP/1.1 200 OK\r\nCONTENT-length:  5 \r\n\r\nhello";
@@ -139,8 +136,7 @@ an_answer_with_a_length_needs_no_end_of_file(void)
 	source.fails = false;
 }
 
-static void
-a_reason_is_cut_and_cannot_command_a_terminal(void)
+TEST(a_reason_is_cut_and_cannot_command_a_terminal)
 {
 	char text[300];
 
@@ -151,8 +147,7 @@ a_reason_is_cut_and_cannot_command_a_terminal(void)
 	CHECK_EQ(sizeof(answer.reason) - 1, strlen(answer.reason));
 }
 
-static void
-an_endless_head_is_given_up(void)
+TEST(an_endless_head_is_given_up)
 {
 	static char line[PING_HEAD_MAX + 1];
 
@@ -162,8 +157,7 @@ an_endless_head_is_given_up(void)
 	CHECK_STR("the head is too long", answer.why);
 }
 
-static void
-an_endless_body_is_read_up_to_a_limit(void)
+TEST(an_endless_body_is_read_up_to_a_limit)
 {
 	static char body[17 << 20];
 
@@ -216,8 +210,7 @@ take_stream(void)
 	return whole;
 }
 
-static void
-an_answer_of_fastcgi_is_that_of_a_cgi_program(void)
+TEST(an_answer_of_fastcgi_is_that_of_a_cgi_program)
 {
 	put_text(6, "Content-type: text/html\r\nSta", 3);
 	put_text(6, "tus: 404 Not Found\r\n\r\nno su", 0);
@@ -240,8 +233,7 @@ take_head(const char *head, unsigned exit_status)
 	CHECK(take_stream());
 }
 
-static void
-a_cgi_head_without_status_is_good_if_the_program_ends_well(void)
+TEST(a_cgi_head_without_status_is_good_if_the_program_ends_well)
 {
 	take_head("A: b\n\nbody", 0);
 	CHECK_EQ(200, answer.status);
@@ -253,8 +245,7 @@ a_cgi_head_without_status_is_good_if_the_program_ends_well(void)
 	CHECK(!ping_is_good(&answer));
 }
 
-static void
-the_beginning_of_stderr_is_kept(void)
+TEST(the_beginning_of_stderr_is_kept)
 {
 	put_text(7, "PHP message: ", 1);
 	put_text(7, "line 1\nline 2", 0);
@@ -270,8 +261,7 @@ check_broken(const char *why)
 	CHECK_STR(why, answer.why);
 }
 
-static void
-a_broken_answer_of_fastcgi_says_why(void)
+TEST(a_broken_answer_of_fastcgi_says_why)
 {
 	CHECK(take_bytes(CONF_PROTOCOL_FASTCGI, "HTTP/1.1 200 OK", 15, 4));
 	CHECK_STR("the answer is not FastCGI", answer.why);
@@ -296,8 +286,7 @@ a_broken_answer_of_fastcgi_says_why(void)
 
 /* --- what is asked -------------------------------------------------------- */
 
-static void
-the_request_of_http_is_whole(void)
+TEST(the_request_of_http_is_whole)
 {
 	text_init(&request, 16384);
 	ping_put_request(CONF_PROTOCOL_HTTP, "/health?x=1", &request);
@@ -319,8 +308,7 @@ has_param(const char *name, const char *value)
 	return memmem(request.data, request.len, pair, (size_t)n) != NULL;
 }
 
-static void
-the_request_of_fastcgi_is_a_stream_of_whole_records(void)
+TEST(the_request_of_fastcgi_is_a_stream_of_whole_records)
 {
 	static const unsigned char types[] = { 1, 4, 4, 5 };
 	size_t at = 0, n = 0;
@@ -346,8 +334,7 @@ the_request_of_fastcgi_is_a_stream_of_whole_records(void)
 	text_fini(&request);
 }
 
-static void
-a_long_path_has_a_long_length(void)
+TEST(a_long_path_has_a_long_length)
 {
 	static const char length[] = { '\x80', 0, 2, '\x58' };
 	char path[601];
@@ -383,8 +370,7 @@ leave_ipv6_behind(void)
 	return off && up;
 }
 
-static void
-any_address_is_reached_without_ipv6(void)
+TEST_ALONE(any_address_is_reached_without_ipv6)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
 	socklen_t len = sizeof(any);
@@ -404,23 +390,4 @@ any_address_is_reached_without_ipv6(void)
 	CHECK(ping_connect(address, TSPAN_SECONDS(10)) != -1);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(an_answer_of_http_has_a_status_and_a_reason);
-	RUN(answers_of_http_are_judged_by_their_status_and_their_end);
-	RUN(an_answer_with_a_length_needs_no_end_of_file);
-	RUN(a_reason_is_cut_and_cannot_command_a_terminal);
-	RUN(an_endless_head_is_given_up);
-	RUN(an_endless_body_is_read_up_to_a_limit);
-	RUN(an_answer_of_fastcgi_is_that_of_a_cgi_program);
-	RUN(a_cgi_head_without_status_is_good_if_the_program_ends_well);
-	RUN(the_beginning_of_stderr_is_kept);
-	RUN(a_broken_answer_of_fastcgi_says_why);
-	RUN(the_request_of_http_is_whole);
-	RUN(the_request_of_fastcgi_is_a_stream_of_whole_records);
-	RUN(a_long_path_has_a_long_length);
-	RUN_ALONE(any_address_is_reached_without_ipv6);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -219,8 +219,7 @@ has(const char *part)
 	return false;
 }
 
-static void
-the_head_describes_the_daemon(void)
+TEST(the_head_describes_the_daemon)
 {
 	(void)shown(NULL, true);
 	CHECK(has("{\"version\":\"" APPPOOL_VERSION "\",\"pid\":"));
@@ -230,8 +229,7 @@ the_head_describes_the_daemon(void)
 	CHECK(has(",\"counter\":null,\"apps\":[]}\n"));
 }
 
-static void
-an_app_shows_limits_beside_use(void)
+TEST(an_app_shows_limits_beside_use)
 {
 	struct group *g;
 
@@ -256,8 +254,7 @@ an_app_shows_limits_beside_use(void)
 		  "\"last_failure_age\":"));
 }
 
-static void
-a_failure_is_shown_until_a_later_generation_has_proved_itself(void)
+TEST(a_failure_is_shown_until_a_later_generation_has_proved_itself)
 {
 	struct group *g;
 
@@ -275,8 +272,7 @@ a_failure_is_shown_until_a_later_generation_has_proved_itself(void)
 	CHECK(has("\"last_failure\":\"it is broken again\","));
 }
 
-static void
-connections_count_as_active_or_waiting(void)
+TEST(connections_count_as_active_or_waiting)
 {
 	uint32_t first;
 	struct action a;
@@ -306,8 +302,7 @@ connections_count_as_active_or_waiting(void)
 	CHECK(has("\"session_time\":{\"p50\":0,"));
 }
 
-static void
-an_app_shows_what_it_promises_and_what_it_kept(void)
+TEST(an_app_shows_what_it_promises_and_what_it_kept)
 {
 	struct action a;
 
@@ -340,8 +335,7 @@ an_app_shows_what_it_promises_and_what_it_kept(void)
 	CHECK(has("\napppool_needed_processes{app=\"web\"} 5\n"));
 }
 
-static void
-an_app_shows_how_long_a_start_takes(void)
+TEST(an_app_shows_how_long_a_start_takes)
 {
 	web.pool.min_processes = 1;
 	(void)add(&web);
@@ -354,8 +348,7 @@ an_app_shows_how_long_a_start_takes(void)
 	CHECK(has("spawned 1, failed starts 0, a start takes 33.0ms\n"));
 }
 
-static void
-a_worker_shows_its_own_status_text(void)
+TEST(a_worker_shows_its_own_status_text)
 {
 	(void)add(&web);
 	settle(true);
@@ -372,8 +365,7 @@ a_worker_shows_its_own_status_text(void)
 	CHECK(has(" \\x1b]0;owned\\x07\xef\xbf\xbd\"\\x0a\n"));
 }
 
-static void
-a_failed_app_shows_when_it_is_tried_again(void)
+TEST(a_failed_app_shows_when_it_is_tried_again)
 {
 	struct action a;
 
@@ -389,8 +381,7 @@ a_failed_app_shows_when_it_is_tried_again(void)
 	CHECK(has("web: failed, native, next start in 40.0s\n"));
 }
 
-static void
-a_living_worker_is_measured(void)
+TEST(a_living_worker_is_measured)
 {
 	(void)add(&web);
 	settle(true);
@@ -400,8 +391,7 @@ a_living_worker_is_measured(void)
 	CHECK(has(",\"rss\":null,\"cpu\":null,"));
 }
 
-static void
-a_snapshot_does_not_change_while_it_is_written(void)
+TEST(a_snapshot_does_not_change_while_it_is_written)
 {
 	struct status *st;
 
@@ -420,8 +410,7 @@ a_snapshot_does_not_change_while_it_is_written(void)
 	CHECK(has("\"backlog\":null,\"rate\":null,"));
 }
 
-static void
-only_the_last_line_of_json_is_complete(void)
+TEST(only_the_last_line_of_json_is_complete)
 {
 	const char *eol, *at;
 	unsigned lines = 0;
@@ -439,8 +428,7 @@ only_the_last_line_of_json_is_complete(void)
 }
 
 /* For the log, and for those who ask the socket without apppoolctl. */
-static void
-the_figures_are_words_too(void)
+TEST(the_figures_are_words_too)
 {
 	add_listener(add(&web), "unix:/run/web.sock");
 	settle(true);
@@ -454,8 +442,7 @@ the_figures_are_words_too(void)
 	CHECK(has("status: \\u001b]0;owned\\u0007}"));
 }
 
-static void
-thousands_of_workers_come_in_small_pieces(void)
+TEST(thousands_of_workers_come_in_small_pieces)
 {
 	struct status *st;
 	size_t len, longest = 0, total = 0;
@@ -496,25 +483,4 @@ thousands_of_workers_come_in_small_pieces(void)
 	CHECK(total > 5000 * 150);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN(the_head_describes_the_daemon);
-	RUN(an_app_shows_limits_beside_use);
-	RUN(a_failure_is_shown_until_a_later_generation_has_proved_itself);
-	RUN(connections_count_as_active_or_waiting);
-	RUN(an_app_shows_what_it_promises_and_what_it_kept);
-	RUN(an_app_shows_how_long_a_start_takes);
-	RUN(a_worker_shows_its_own_status_text);
-	RUN(a_failed_app_shows_when_it_is_tried_again);
-	RUN(a_living_worker_is_measured);
-	RUN(a_snapshot_does_not_change_while_it_is_written);
-	RUN(only_the_last_line_of_json_is_complete);
-	RUN(the_figures_are_words_too);
-	RUN(thousands_of_workers_come_in_small_pieces);
-	text_fini(&text);
-	return check_finish();
-}
+TESTS(begin, end)
