@@ -52,8 +52,7 @@ conf_load(const char *file, unsigned flags,
 	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
 	if (parse.sources->error == 0 && build_conf(&b)) {
 		resolve_conf(&b);
-		check_conf(&b);
-		outside_check(&b, is_ours);
+		check_conf(&b, is_ours);
 	}
 	findings_report(&findings, &told, report);
 	report->memory = told.blocks;

@@ -366,21 +366,15 @@ bool build_sound(
 
 void resolve_conf(struct build *b);
 
-/* --- check.c: values that are right by themselves and wrong together ------ */
+/* --- check.c: values together, and what they refer to on this machine ------
+ */
 
 /*
  * A value that is the default only because of a mistake is compared with none.
- */
-void check_conf(struct build *b);
-
-/* --- outside.c: what the file refers to on this machine ------------------- */
-
-/*
- * Reports what is not there or cannot be used, if the flags of the load ask for
- * that. Binds, connects to and writes nothing. is_ours may be NULL: see
+ * Then reports what is not there or cannot be used, if the flags of the load
+ * ask for that. Binds, connects to and writes nothing. is_ours may be NULL: see
  * conf_load().
  */
-void outside_check(
-    struct build *b, bool (*is_ours)(const struct conf_listen *));
+void check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *));
 
 #endif
