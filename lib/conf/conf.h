@@ -122,8 +122,9 @@ struct conf_listen {
 	socklen_t addr_len;
 	bool v6only; /* TCP over IPv6: the value for IPV6_V6ONLY */
 
-	char *path; /* UNIX: absolute; else NULL */
-	char *fd_name; /* FD: a name of LISTEN_FDNAMES; else NULL */
+	/* Of the text: */
+	const char *path; /* UNIX: absolute; else NULL */
+	const char *fd_name; /* FD: a name of LISTEN_FDNAMES; else NULL */
 };
 
 /* The user and groups of the processes of an app. */
@@ -363,10 +364,8 @@ struct conf *conf_load(const char *file, unsigned flags,
 struct conf *conf_ref(struct conf *);
 void conf_free(struct conf *);
 
-/* False and errno: no memory; conf_listen_fini() frees the partial copy. */
+/* A copy, whose text the caller frees. False: no memory. */
 bool conf_listen_copy(struct conf_listen *out, const struct conf_listen *);
-
-void conf_listen_fini(struct conf_listen *);
 
 /*
  * The listener to open for the address, without owner, mode and backlog yet,

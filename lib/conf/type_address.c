@@ -51,7 +51,7 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 {
 	const struct sockaddr_un *sun = NULL;
 	struct conf_listen *l;
-	char *path;
+	const char *path;
 
 	if (*text == '\0')
 		return type_bad(in, "unix: without a path");
@@ -67,7 +67,7 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 		    path, strlen(path), sizeof(sun->sun_path) - 1);
 	l = listen_add(in, out, CONF_LISTEN_UNIX,
 	    arena_printf(in->arena, "unix:%s", path));
-	l->path = path;
+	l->path = l->text + strlen("unix:");
 	l->addr_len = address_of_path(path, (struct sockaddr_un *)&l->addr);
 	return true;
 }
@@ -75,6 +75,8 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 static bool
 parse_fd(const struct input *in, const char *text, struct listens *out)
 {
+	struct conf_listen *l;
+
 	for (const char *p = text; *p != '\0'; p++) {
 		if (!isgraph((unsigned char)*p) || *p == ':')
 			return type_bad(
@@ -83,9 +85,9 @@ parse_fd(const struct input *in, const char *text, struct listens *out)
 	if (*text == '\0' || strlen(text) > FD_NAME_MAX)
 		return type_bad(
 		    in, "fd: needs a name of at most %d bytes", FD_NAME_MAX);
-	listen_add(
-	    in, out, CONF_LISTEN_FD, arena_printf(in->arena, "fd:%s", text))
-	    ->fd_name = arena_strdup(in->arena, text);
+	l = listen_add(
+	    in, out, CONF_LISTEN_FD, arena_printf(in->arena, "fd:%s", text));
+	l->fd_name = l->text + strlen("fd:");
 	return true;
 }
 
@@ -286,9 +288,7 @@ listen_print(const struct option *o, const void *base, struct arena *a)
 	return type_paths.print(&texts_only, &texts, a);
 }
 
-const struct type type_listen = {
-	.list = true, .parse = listen_parse, .print = listen_print
-};
+const struct type type_listen = { true, listen_parse, listen_print };
 
 /* ---- limit = "SERVER KEY WORKERS MAXQUEUE TIMEOUT" ---- */
 
@@ -414,7 +414,7 @@ limit_print(const struct option *o, const void *base, struct arena *a)
 	    type_span.print(&timeout, limit, a));
 }
 
-const struct type type_limit = { .parse = limit_parse, .print = limit_print };
+const struct type type_limit = { false, limit_parse, limit_print };
 
 /* ---- for those who listen there ---- */
 
@@ -423,18 +423,13 @@ conf_listen_copy(struct conf_listen *out, const struct conf_listen *l)
 {
 	*out = *l;
 	out->text = strdup(l->text);
-	out->path = l->path != NULL ? strdup(l->path) : NULL;
-	out->fd_name = l->fd_name != NULL ? strdup(l->fd_name) : NULL;
-	return out->text != NULL && (l->path == NULL || out->path != NULL) &&
-	    (l->fd_name == NULL || out->fd_name != NULL);
-}
-
-void
-conf_listen_fini(struct conf_listen *l)
-{
-	free(l->text);
-	free(l->path);
-	free(l->fd_name);
+	if (out->text == NULL)
+		return false;
+	if (l->path != NULL)
+		out->path = out->text + (l->path - l->text);
+	if (l->fd_name != NULL)
+		out->fd_name = out->text + (l->fd_name - l->text);
+	return true;
 }
 
 void

@@ -68,7 +68,7 @@ uint_print(const struct option *o, const void *base, struct arena *a)
 		: (uintmax_t) * (const unsigned *)field);
 }
 
-const struct type type_uint = { .parse = uint_parse, .print = uint_print };
+const struct type type_uint = { false, uint_parse, uint_print };
 
 /* ---- durations ---- */
 
@@ -149,9 +149,9 @@ span_print(const struct option *o, const void *base, struct arena *a)
 	    (intmax_t)(span % TSPAN_SECONDS(1)));
 }
 
-const struct type type_span = { .parse = span_parse, .print = span_print };
+const struct type type_span = { false, span_parse, span_print };
 /* The same, or the word auto: the pool decides. */
-const struct type type_span_auto = { .parse = span_parse, .print = span_print };
+const struct type type_span_auto = { false, span_parse, span_print };
 
 /* ---- sizes ---- */
 
@@ -207,7 +207,7 @@ size_print(const struct option *o, const void *base, struct arena *a)
 	return print_size(a, *(const uint64_t *)TYPE_FIELD(o, base));
 }
 
-const struct type type_size = { .parse = size_parse, .print = size_print };
+const struct type type_size = { false, size_parse, size_print };
 
 /* ---- percent and gain ---- */
 
@@ -215,8 +215,7 @@ static bool
 real_parse(const struct input *in, void *base)
 {
 	const char *text = in->values[0];
-	/* Digits with a point at most: strtod() also knows "inf" and "0x1p3".
-	 */
+	/* strtod() also knows "inf" and "0x1p3". */
 	size_t whole = strspn(text, DIGITS);
 	size_t point = text[whole] == '.';
 	size_t len = whole + point + strspn(text + whole + point, DIGITS);
@@ -238,9 +237,11 @@ real_print(const struct option *o, const void *base, struct arena *a)
 	return arena_printf(a, "%.15g", *(const double *)TYPE_FIELD(o, base));
 }
 
-const struct type type_real = { .parse = real_parse, .print = real_print };
+const struct type type_real = { false, real_parse, real_print };
 
-/* ---- modes, in octal; a umask is an int, -1 if it is inherited ---- */
+/* ---- modes, in octal; a umask is -1 if it is inherited ---- */
+
+_Static_assert(sizeof(mode_t) == sizeof(int), "mode_t");
 
 static bool
 mode_parse(const struct input *in, void *base)
@@ -259,31 +260,21 @@ mode_parse(const struct input *in, void *base)
 			    text, is_umask ? "umask" : "mode",
 			    is_umask ? ", or 'inherit'" : "");
 	}
-	if (is_umask)
-		*(int *)TYPE_FIELD(in->option, base) = mode;
-	else
-		*(mode_t *)TYPE_FIELD(in->option, base) = (mode_t)mode;
+	*(int *)TYPE_FIELD(in->option, base) = mode;
 	return true;
 }
 
 static char *
 mode_print(const struct option *o, const void *base, struct arena *a)
 {
-	return arena_printf(
-	    a, "%04o", (unsigned)*(const mode_t *)TYPE_FIELD(o, base));
+	int mode = *(const int *)TYPE_FIELD(o, base);
+
+	return mode == -1 ? arena_strdup(a, inherit)
+			  : arena_printf(a, "%04o", (unsigned)mode);
 }
 
-static char *
-umask_print(const struct option *o, const void *base, struct arena *a)
-{
-	int mask = *(const int *)TYPE_FIELD(o, base);
-
-	return mask == -1 ? arena_strdup(a, inherit)
-			  : arena_printf(a, "%04o", (unsigned)mask);
-}
-
-const struct type type_mode = { .parse = mode_parse, .print = mode_print };
-const struct type type_umask = { .parse = mode_parse, .print = umask_print };
+const struct type type_mode = { false, mode_parse, mode_print };
+const struct type type_umask = { false, mode_parse, mode_print };
 
 /* ---- nice; the companion says whether it is set ---- */
 
@@ -314,7 +305,7 @@ nice_print(const struct option *o, const void *base, struct arena *a)
 	return arena_printf(a, "%d", *(const int *)TYPE_FIELD(o, base));
 }
 
-const struct type type_nice = { .parse = nice_parse, .print = nice_print };
+const struct type type_nice = { false, nice_parse, nice_print };
 
 /* ---- resource limits ---- */
 
@@ -369,9 +360,6 @@ rlimit_print(const struct option *o, const void *base, struct arena *a)
 	    o->type == &type_rlimit_span ? "s" : "");
 }
 
-const struct type type_rlimit = { .parse = rlimit_parse,
-	.print = rlimit_print };
-const struct type type_rlimit_size = { .parse = rlimit_parse,
-	.print = rlimit_print };
-const struct type type_rlimit_span = { .parse = rlimit_parse,
-	.print = rlimit_print };
+const struct type type_rlimit = { false, rlimit_parse, rlimit_print };
+const struct type type_rlimit_size = { false, rlimit_parse, rlimit_print };
+const struct type type_rlimit_span = { false, rlimit_parse, rlimit_print };

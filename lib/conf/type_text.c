@@ -138,9 +138,8 @@ string_print(const struct option *o, const void *base, struct arena *a)
 	return type_quote(a, text != NULL ? text : "");
 }
 
-const struct type type_string = { .parse = string_parse,
-	.print = string_print };
-const struct type type_path = { .parse = string_parse, .print = string_print };
+const struct type type_string = { false, string_parse, string_print };
+const struct type type_path = { false, string_parse, string_print };
 
 /* ---- words that stand for values of a process ---- */
 
@@ -297,14 +296,9 @@ list_print(const struct option *o, const void *base, struct arena *a)
 	return out;
 }
 
-#define LIST \
-	{ \
-		.list = true, .parse = list_parse, .print = list_print \
-	}
-
-const struct type type_paths = LIST;
-const struct type type_command = LIST;
-const struct type type_environment = LIST;
+const struct type type_paths = { true, list_parse, list_print };
+const struct type type_command = { true, list_parse, list_print };
+const struct type type_environment = { true, list_parse, list_print };
 
 /* ---- words ---- */
 
@@ -445,8 +439,8 @@ word_print(const struct option *o, const void *base, struct arena *a)
 	    a, *word == '/' ? file : arena_printf(a, "%s%s", word, file));
 }
 
-const struct type type_flag = { .parse = word_parse, .print = word_print };
-const struct type type_word = { .parse = word_parse, .print = word_print };
+const struct type type_flag = { false, word_parse, word_print };
+const struct type type_word = { false, word_parse, word_print };
 
 /* ---- log = stderr | syslog[:FACILITY] | FILE, of struct conf ---- */
 
@@ -491,4 +485,4 @@ log_print(const struct option *o, const void *base, struct arena *a)
 	return arena_printf(a, "syslog:%s", facility_words[i]);
 }
 
-const struct type type_log = { .parse = log_parse, .print = log_print };
+const struct type type_log = { false, log_parse, log_print };

@@ -110,7 +110,7 @@ listeners_close(struct app_listener *l)
 	/* The lane has it: rebinding_done() frees it. */
 	if (l->rebinds)
 		return;
-	conf_listen_fini(&l->where);
+	free(l->where.text);
 	free(l);
 }
 
