@@ -393,23 +393,6 @@ show_status(const struct line *l)
 	return status;
 }
 
-/* At a terminal `stop` may be the beginning of `stop APP`. */
-static bool
-may_stop_all(const struct line *l)
-{
-	char answer[16];
-
-	if (l->given[OPTION_YES] != NULL || !isatty(STDIN_FILENO) ||
-	    !isatty(STDERR_FILENO))
-		return true;
-	(void)fputs("Stop the daemon, and all apps with it? [y/N] ", stderr);
-	if (fgets(answer, sizeof(answer), stdin) != NULL &&
-	    (answer[0] == 'y' || answer[0] == 'Y'))
-		return true;
-	(void)fputs("apppoolctl: not stopped\n", stderr);
-	return false;
-}
-
 static int
 run_top(const struct line *l)
 {
@@ -442,6 +425,7 @@ run_line(struct line *l)
 	/* The daemon is told some options as further words. */
 	const char *words[6] = { l->words[0], l->words[1] };
 	const char **end = words + 1 + (l->nargs > 0);
+	char answer[16];
 
 	switch (l->command) {
 	case COMMAND_EVENTS:
@@ -463,9 +447,17 @@ run_line(struct line *l)
 			return show_status(l);
 		break;
 	case COMMAND_STOP:
-		if (l->nargs == 0 && !may_stop_all(l))
-			return CTL_REFUSED;
-		break;
+		/* At a terminal `stop` may be the beginning of `stop APP`. */
+		if (l->nargs > 0 || l->given[OPTION_YES] != NULL ||
+		    !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+			break;
+		(void)fputs(
+		    "Stop the daemon, and all apps with it? [y/N] ", stderr);
+		if (fgets(answer, sizeof(answer), stdin) != NULL &&
+		    (answer[0] == 'y' || answer[0] == 'Y'))
+			break;
+		(void)fputs("apppoolctl: not stopped\n", stderr);
+		return CTL_REFUSED;
 	case COMMAND_TOP:
 		return run_top(l);
 	case COMMAND_WAIT:

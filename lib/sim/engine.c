@@ -509,36 +509,6 @@ engine_need(struct engine *e, uint32_t app, tspan target_wait, uint32_t need)
 
 /* --- the run ------------------------------------------------------------ */
 
-static void
-engine_init(struct engine *e)
-{
-	uint32_t workers = e->manager->workers, requests = e->manager->requests;
-	const struct load_spec *load = load_spec(e->load);
-	struct result *r = e->result;
-	struct tally *t = result_alloc(r->apps_len + 1, sizeof(*t));
-
-	e->tallies = t;
-	e->workers = result_alloc(workers, sizeof(*e->workers));
-	e->requests = result_alloc(requests, sizeof(*e->requests));
-	e->links = result_alloc(requests, sizeof(*e->links));
-	ilist_init(&e->free_requests);
-	ilist_init(&e->left);
-	for (uint32_t n = 0; n < requests; n++)
-		ilist_push_back(&e->free_requests, e->links, n);
-	/* One app needs no tally of all. */
-	for (size_t i = 0; i < r->apps_len + (r->apps_len > 1); i++) {
-		t[i].out = i < r->apps_len ? &r->apps[i] : &r->total;
-		t[i].total =
-		    i < r->apps_len && r->apps_len > 1 ? &t[r->apps_len] : NULL;
-		/* As wide as at the end where that is known, else small. */
-		t[i].out->series.width = load->length == 0
-		    ? TSPAN_MSECONDS(1)
-		    : (load->length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
-	}
-	for (size_t i = 0; i < r->apps_len; i++)
-		r->apps[i].name = load->apps[i].name;
-}
-
 /* Plays what comes next. 1; 0: that was all; -1: a mistake in the trace. */
 static int
 engine_turn(struct engine *e)
@@ -647,20 +617,41 @@ int
 engine_run(const struct engine_options *o, struct load_source *load,
     struct manager *m, struct result *out)
 {
-	tspan length = load_spec(load)->length;
+	const struct load_spec *spec = load_spec(load);
+	const size_t apps = out->apps_len, several = apps > 1;
+	struct tally *t = result_alloc(apps + 1, sizeof(*t));
 	struct engine e = {
 		.options = o,
 		.manager = m,
 		.load = load,
 		.result = out,
+		.tallies = t,
+		.workers = result_alloc(m->workers, sizeof(*e.workers)),
+		.requests = result_alloc(m->requests, sizeof(*e.requests)),
+		.links = result_alloc(m->requests, sizeof(*e.links)),
 		.exited = ILIST_NONE,
 		.now = ENGINE_EPOCH - o->start_time,
-		.end = length == 0 ? TSTAMP_NEVER : ENGINE_EPOCH + length,
+		.end = spec->length == 0 ? TSTAMP_NEVER
+					 : ENGINE_EPOCH + spec->length,
 	};
 	int going;
 
 	assert(o->start_time < ENGINE_EPOCH);
-	engine_init(&e);
+	ilist_init(&e.free_requests);
+	ilist_init(&e.left);
+	for (uint32_t n = 0; n < m->requests; n++)
+		ilist_push_back(&e.free_requests, e.links, n);
+	/* One app needs no tally of all. */
+	for (size_t i = 0; i < apps + several; i++) {
+		t[i].out = i < apps ? &out->apps[i] : &out->total;
+		t[i].total = i < apps && several ? &t[apps] : NULL;
+		/* As wide as at the end where that is known, else small. */
+		t[i].out->series.width = spec->length == 0
+		    ? TSPAN_MSECONDS(1)
+		    : (spec->length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
+		if (i < apps)
+			out->apps[i].name = spec->apps[i].name;
+	}
 	m->engine = &e;
 	out->manager = m->name;
 	m->ops->started(m, e.now);

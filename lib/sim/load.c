@@ -195,24 +195,6 @@ curve_next(struct curve *c)
 	}
 }
 
-/* The point of time at which the present part has held what is over. */
-static double
-curve_now(const struct curve *c)
-{
-	double root, at;
-
-	if (c->start >= c->run)
-		return c->run;
-	if (!(c->slope < 0 || c->slope > 0))
-		return c->start + c->held / c->from;
-	/* from * at + slope * at^2 / 2 = held, without a difference of equals
-	 */
-	root = c->from * c->from + 2 * c->slope * c->held;
-	root = c->from + (root > 0 ? sqrt(root) : 0);
-	at = root > 0 ? 2 * c->held / root : 0;
-	return c->start + (at < c->length ? at : c->length);
-}
-
 double
 load_peak(const struct profile *p)
 {
@@ -643,7 +625,7 @@ load_next(struct load_source *l, struct arrival *out)
 {
 	uint32_t low = 0, high = (uint32_t)l->spec->apps_len - 1;
 	struct curve *c = &l->curve;
-	double gap, point;
+	double gap, point, root, time;
 	tstamp at;
 
 	if (l->trace != NULL)
@@ -660,7 +642,19 @@ load_next(struct load_source *l, struct arrival *out)
 		curve_next(c);
 	}
 	c->held += gap;
-	at = (tstamp)(curve_now(c) * 1e9);
+	/*
+	 * The time of the part with from * time + slope * time^2 / 2 = held,
+	 * without a difference of equals.
+	 */
+	if (c->slope < 0 || c->slope > 0) {
+		root = c->from * c->from + 2 * c->slope * c->held;
+		root = c->from + (root > 0 ? sqrt(root) : 0);
+		time = root > 0 ? 2 * c->held / root : 0;
+		time = time < c->length ? time : c->length;
+	} else {
+		time = c->held / c->from;
+	}
+	at = (tstamp)((c->start < c->run ? c->start + time : c->run) * 1e9);
 	if (at >= l->spec->length) {
 		l->rate = 0;
 		return LOAD_END;
