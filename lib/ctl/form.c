@@ -178,32 +178,6 @@ form_put(struct text *out, const json_t *object, const char *form)
 /* --- everything ----------------------------------------------------------- */
 
 static void
-put_daemon(struct text *out, const json_t *s)
-{
-	const char *state = form_string(s, "state");
-
-	form_put(out, s, "apppoold {version}, pid {pid}, up {uptime:t}");
-	if (state != NULL && strcmp(state, "running") != 0)
-		form_put(out, s, ", {state}");
-	form_put(out, s,
-	    ", {config} (generation {generation})\n"
-	    "processes {processes}/{max_processes}, active {active}, waiting "
-	    "{waiting}\n"
-	    "[{+counter}\ncounter:[ {counter.listen}]\n"
-	    "  clients {counter.clients}/{counter.max_clients}, keys "
-	    "{counter.keys}/{counter.max_keys}, locks held "
-	    "{counter.processing}, waiting {counter.waiting}\n"
-	    "  locks {counter.total_acquired} taken, "
-	    "{counter.processed_count} ended; {counter.full_queues} found "
-	    "the queue full\n]");
-	if (form_number(s, "counter.refused_clients") > 0 ||
-	    form_number(s, "counter.refused_keys") > 0)
-		form_put(out, s,
-		    "  turned away {counter.refused_clients} clients, "
-		    "{counter.refused_keys} keys\n");
-}
-
-static void
 put_app(struct text *out, json_t *app)
 {
 	const double of = form_number(app, "rollout.of");
@@ -284,10 +258,29 @@ put_app(struct text *out, json_t *app)
 void
 details_put(const json_t *status, struct text *out)
 {
+	const char *state = form_string(status, "state");
 	json_t *app, *worker, *without = NULL;
 	size_t i, j;
 
-	put_daemon(out, status);
+	form_put(out, status, "apppoold {version}, pid {pid}, up {uptime:t}");
+	if (state != NULL && strcmp(state, "running") != 0)
+		form_put(out, status, ", {state}");
+	form_put(out, status,
+	    ", {config} (generation {generation})\n"
+	    "processes {processes}/{max_processes}, active {active}, waiting "
+	    "{waiting}\n"
+	    "[{+counter}\ncounter:[ {counter.listen}]\n"
+	    "  clients {counter.clients}/{counter.max_clients}, keys "
+	    "{counter.keys}/{counter.max_keys}, locks held "
+	    "{counter.processing}, waiting {counter.waiting}\n"
+	    "  locks {counter.total_acquired} taken, "
+	    "{counter.processed_count} ended; {counter.full_queues} found "
+	    "the queue full\n]");
+	if (form_number(status, "counter.refused_clients") > 0 ||
+	    form_number(status, "counter.refused_keys") > 0)
+		form_put(out, status,
+		    "  turned away {counter.refused_clients} clients, "
+		    "{counter.refused_keys} keys\n");
 	json_array_foreach(json_object_get(status, "apps"), i, app)
 	{
 		const json_t *workers = json_object_get(app, "workers");
@@ -301,8 +294,7 @@ details_put(const json_t *status, struct text *out)
 			    "AGE    FOR    RSS    CPU STATUS\n");
 		json_array_foreach(workers, j, worker)
 		{
-			const char *state = form_string(worker, "state");
-
+			state = form_string(worker, "state");
 			/* Without known sessions, idle is called ready. */
 			if (state != NULL && strcmp(state, "idle") == 0 &&
 			    isnan(form_number(worker, "sessions")))

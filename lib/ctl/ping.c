@@ -162,24 +162,39 @@ find_field(const char *head, const char *name)
 }
 
 /*
- * Reads the whole head. That of HTTP (RFC 9112) begins with the status; that of
- * a CGI program (RFC 3875) has it among its fields, or means one.
+ * Takes a byte of head or body. An empty line ends the head: that of HTTP (RFC
+ * 9112) begins with the status; that of a CGI program (RFC 3875) has it among
+ * its fields, or means one.
  */
 static void
-read_head(struct ping_answer *a)
+take_byte(struct ping_answer *a, char c)
 {
 	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
-	const char *length =
-	    http ? find_field(a->head, "Content-Length") : NULL;
-	const char *status = http ? a->head + strcspn(a->head, " ") + 1
-				  : find_field(a->head, "Status");
+	const bool empty = c == '\n' && !a->in_line;
+	const char *length, *status;
 	size_t len;
 
+	if (a->head_done) {
+		a->body++;
+		return;
+	}
+	a->head[a->head_len++] = c;
+	if (c != '\r')
+		a->in_line = c != '\n';
+	if (http && a->head_len <= 7 && c != "HTTP/1."[a->head_len - 1])
+		a->why = "the answer is not HTTP/1";
+	else if (!empty && a->head_len + 1 == sizeof(a->head))
+		a->why = "the head is too long";
+	if (!empty || a->why != NULL)
+		return;
+	a->head_done = true;
+	length = http ? find_field(a->head, "Content-Length") : NULL;
+	status = http ? a->head + strcspn(a->head, " ") + 1
+		      : find_field(a->head, "Status");
 	if (status == NULL)
 		status = find_field(a->head, "Location") != NULL ? "302 Found"
 								 : "200 OK";
 	len = strcspn(status, "\r\n");
-	a->head_done = true;
 	if (strspn(status, "0123456789") != 3 || status[0] == '0' ||
 	    (len > 3 && status[3] != ' ')) {
 		a->why = "the status is no number";
@@ -196,28 +211,6 @@ read_head(struct ping_answer *a)
 	    !number_parse(length, strcspn(length, " \t\r\n"), &a->length)) {
 		a->why = "Content-Length is no number";
 	}
-}
-
-/* Takes a byte of head or body. An empty line ends the head. */
-static void
-take_byte(struct ping_answer *a, char c)
-{
-	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
-	bool empty = c == '\n' && !a->in_line;
-
-	if (a->head_done) {
-		a->body++;
-		return;
-	}
-	a->head[a->head_len++] = c;
-	if (c != '\r')
-		a->in_line = c != '\n';
-	if (http && a->head_len <= 7 && c != "HTTP/1."[a->head_len - 1])
-		a->why = "the answer is not HTTP/1";
-	else if (empty)
-		read_head(a);
-	else if (a->head_len + 1 == sizeof(a->head))
-		a->why = "the head is too long";
 }
 
 /* Reads a record of the answer to request 1. False: it is cut off. */

@@ -60,8 +60,6 @@ struct panel {
 	} lines[4];
 };
 
-/* --- steps of an axis --------------------------------------------------- */
-
 /* 1, 2 or 5 times a power of ten, so that there are at most so many. */
 static double
 axis_step(double top, unsigned most)
@@ -75,26 +73,6 @@ axis_step(double top, unsigned most)
 	if (power * 2 * most >= top)
 		return power * 2;
 	return power * 5 * most >= top ? power * 5 : power * 10;
-}
-
-/* The same of time, in the steps of clocks. */
-static tspan
-axis_time_step(tspan length, unsigned most)
-{
-	static const int steps[] = { 1, 2, 5, 10, 15, 30, 60, 120, 300, 600,
-		900, 1800, 3600, 7200, 10800, 21600, 43200 };
-	const tspan day = TSPAN_SECONDS(86400);
-	double days;
-
-	/* Times under some seconds, and over some days, go by tens. */
-	if (length < TSPAN_SECONDS(1) * (tspan)most)
-		return (tspan)axis_step((double)length, most);
-	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		if (TSPAN_SECONDS(steps[i]) * (tspan)most >= length)
-			return TSPAN_SECONDS(steps[i]);
-	}
-	days = axis_step((double)length / (double)day, most);
-	return days > 1e5 ? length : (tspan)days * day;
 }
 
 /* --- panels ------------------------------------------------------------- */
@@ -171,7 +149,27 @@ static void
 panel_axes(
     const struct panel *p, tspan length, double step, unsigned steps, FILE *out)
 {
-	tspan time_step = axis_time_step(length, TIME_STEPS_MAX);
+	static const int clock[] = { 1, 2, 5, 10, 15, 30, 60, 120, 300, 600,
+		900, 1800, 3600, 7200, 10800, 21600, 43200 };
+	const size_t most = sizeof(clock) / sizeof(clock[0]);
+	const tspan day = TSPAN_SECONDS(86400), second = TSPAN_SECONDS(1);
+	tspan time_step;
+	double days;
+	size_t k = 0;
+
+	/*
+	 * Times go in the steps of clocks; under some seconds, and over some
+	 * days, by tens.
+	 */
+	while (k < most && second * clock[k] * TIME_STEPS_MAX < length)
+		k++;
+	days = axis_step((double)length / (double)day, TIME_STEPS_MAX);
+	if (length < second * TIME_STEPS_MAX)
+		time_step = (tspan)axis_step((double)length, TIME_STEPS_MAX);
+	else if (k < most)
+		time_step = second * clock[k];
+	else
+		time_step = days > 1e5 ? length : (tspan)days * day;
 
 	for (unsigned i = 0; i <= steps; i++) {
 		double n = step * i, y = y_of(p, n, step * steps);
