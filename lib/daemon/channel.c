@@ -229,7 +229,7 @@ channel_stop(struct worker *w)
 	if (w->channel.fd == -1 ||
 	    (!x->ready && backlog_wrong_port(w->group)[0] != '\0')) {
 		/* Where no channel is read the polite way is the signal. */
-		worker_signal(w, SIGTERM, false);
+		worker_signal(w, SIGTERM);
 		return;
 	}
 	/* A process that does not read it gets SIGTERM in time. */
@@ -237,7 +237,7 @@ channel_stop(struct worker *w)
 		w->pickup.sent += STOP_LEN;
 	else if (ilist_empty(&x->conns))
 		/* The signal costs nothing where no connection is held. */
-		worker_signal(w, SIGTERM, false);
+		worker_signal(w, SIGTERM);
 }
 
 void

@@ -25,7 +25,6 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/procinfo.h"
-#include "sys/uncancelled.h"
 
 /* Between the beginnings of two keepers, if the first dies or is not found. */
 #define KEEPER_REST TSPAN_SECONDS(1)
@@ -103,7 +102,7 @@ static void
 keeper_close_here(int fd)
 {
 	turn_call("close");
-	(void)uncancelled_close(fd);
+	fdpass_close(fd);
 }
 
 /* --- apps -------------------------------------------------------------- */

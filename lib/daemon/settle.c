@@ -31,9 +31,9 @@
 #include "daemon/keeper.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
+#include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/uncancelled.h"
 
 static void
 settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
@@ -49,7 +49,7 @@ settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
 				keeper_close_conn(w->group, c->fd, true, false);
 			} else {
 				turn_call("close");
-				(void)uncancelled_close(c->fd);
+				fdpass_close(c->fd);
 			}
 			c->fd = -1;
 		}
@@ -108,7 +108,7 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 		if (x->end == END_REQUEST_TIMEOUT)
 			timeouts_terminate(w, now);
 		else
-			worker_signal(w, SIGTERM, false);
+			worker_signal(w, SIGTERM);
 		break;
 	case ACTION_KILL:
 		if (x->end == END_PICKUP_TIMEOUT)
@@ -119,7 +119,7 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 			fork_refuse(w->start.fork, 0,
 			    "a process that it forked does not speak", now);
 		else
-			worker_signal(w, SIGKILL, true);
+			worker_signal(w, SIGKILL);
 		break;
 	}
 }

@@ -77,7 +77,7 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 	if (!at_once)
 		return;
 	TAILQ_FOREACH(t, &s->templates.all, next)
-		worker_signal(t->w, SIGKILL, true);
+		worker_signal(t->w, SIGKILL);
 	pool_stop_now(&s->pool, grace, now);
 }
 

@@ -438,7 +438,7 @@ template_leave(struct template *t, bool killed, tstamp now)
 
 	t->state = TEMPLATE_LEAVING;
 	if (killed)
-		worker_signal(w, SIGKILL, true);
+		worker_signal(w, SIGKILL);
 	else
 		(void)fdpass_send(
 		    w->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
@@ -518,7 +518,7 @@ template_late(struct timer *timer, tstamp now)
 
 	if (t->state >= TEMPLATE_LEAVING) {
 		/* It may be stuck in the kernel: it delays nothing. */
-		worker_signal(t->w, SIGKILL, true);
+		worker_signal(t->w, SIGKILL);
 		t->state = TEMPLATE_STUCK;
 	} else if (t->silent) {
 		template_fail(t, now, "is killed: it has shut its socket");
@@ -662,7 +662,7 @@ template_started(struct template *t, const char *why, tstamp now)
 		template_fail(t, now, "%s", why);
 	else if (why == NULL)
 		/* Its socket is shut; but it may not look there. */
-		worker_signal(w, SIGKILL, true);
+		worker_signal(w, SIGKILL);
 	else
 		template_free(t);
 }

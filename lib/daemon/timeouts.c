@@ -164,7 +164,7 @@ report_terminate(struct timer *t, tstamp now)
 	(void)now;
 	timer_set(&r->sup->loop.timers, &r->timer, TSTAMP_NEVER);
 	if (w != NULL)
-		worker_signal(w, SIGTERM, false);
+		worker_signal(w, SIGTERM);
 }
 
 static void
@@ -278,7 +278,7 @@ timeouts_terminate(struct worker *w, tstamp now)
 	    w, "is terminated: its request", what, sizeof(what), now);
 	if (r == NULL) {
 		log_warnx("%s %s", worker_name(w, name, sizeof(name)), what);
-		worker_signal(w, SIGTERM, false);
+		worker_signal(w, SIGTERM);
 		return;
 	}
 	(void)snprintf(r->what, sizeof(r->what), "%s", what);

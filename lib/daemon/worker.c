@@ -197,7 +197,7 @@ worker_started(struct worker *w, pid_t pid)
 	if (w->channel.fd != -1)
 		(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
 	if (w->start.signal != 0)
-		worker_signal(w, w->start.signal, w->start.to_group);
+		worker_signal(w, w->start.signal);
 }
 
 void
@@ -235,13 +235,12 @@ worker_is_starting(const struct supervisor *s, pid_t pid)
  * as it is under way, no other process can have its number.
  */
 void
-worker_signal(struct worker *w, int sig, bool group)
+worker_signal(struct worker *w, int sig)
 {
 	pid_t starting = w->start.result == NULL ? 0 : w->start.result->pid;
 
 	if (w->pid == 0) {
 		w->start.signal = sig;
-		w->start.to_group = group;
 		if (w->start.fork != NULL)
 			fork_signal(w->start.fork, sig);
 		if (sig == SIGKILL && starting != 0)
@@ -250,7 +249,7 @@ worker_signal(struct worker *w, int sig, bool group)
 	}
 	log_debug(
 	    "sending signal %d to %s (pid %ld)", sig, w->id, (long)w->pid);
-	(void)child_signal(w->pid, sig, group);
+	(void)child_signal(w->pid, sig, sig == SIGKILL);
 }
 
 /* --- how it ended ------------------------------------------------------ */

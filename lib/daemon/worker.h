@@ -43,7 +43,6 @@ struct worker_start {
 	struct child_result *result; /* under way in the lane; else NULL */
 	struct fork *fork; /* it is being forked; else NULL */
 	int signal; /* to be sent when it is started; 0: none */
-	bool to_group; /* to the whole group */
 };
 
 /* How much a worker has said lately; see channel.c. */
@@ -136,10 +135,11 @@ struct worker *worker_find(struct supervisor *s, pid_t pid);
 bool worker_is_starting(const struct supervisor *s, pid_t pid);
 
 /*
- * Until the start is over the signal is kept; but SIGKILL is sent at once, and
- * what a template has named is told, too. A process that was reaped gets none.
+ * SIGKILL is for the whole group. Until the start is over the signal is kept;
+ * but SIGKILL is sent at once, and what a template has named is told, too. A
+ * process that was reaped gets none.
  */
-void worker_signal(struct worker *w, int sig, bool group);
+void worker_signal(struct worker *w, int sig);
 
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);

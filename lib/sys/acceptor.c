@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,6 @@
 
 #include "sys/listener.h"
 #include "sys/log.h"
-#include "sys/uncancelled.h"
 
 /*
  * Connections that died in the queue and are passed over in one call. With
@@ -130,7 +130,8 @@ listener_accept(struct listener *l, tstamp now)
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
 		turn_call("accept4");
-		fd = uncancelled_accept4(l->fd, SOCK_CLOEXEC);
+		/* Without a cancellation point; see fdpass_close(). */
+		fd = (int)syscall(SYS_accept4, l->fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd != -1) {
 			l->dry = false;
 			if (l->marks)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "sys/fdpass.h"
-#include "sys/uncancelled.h"
 
 /* Headers may be older than the kernel. */
 #ifndef SO_PASSRIGHTS
@@ -56,7 +55,7 @@ fdpass_send_many(
 		control.align.cmsg_type = SCM_RIGHTS;
 		memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
 	}
-	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return syscall(SYS_sendmsg, sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 ssize_t
@@ -101,7 +100,7 @@ fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
 		.msg_iovlen = 1,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control) };
-	ssize_t n = uncancelled_recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
+	ssize_t n = syscall(SYS_recvmsg, sock, &msg, flags | MSG_CMSG_CLOEXEC);
 
 	if (n == -1)
 		return -1;

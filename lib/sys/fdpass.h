@@ -10,10 +10,12 @@
  * so in each call.
  */
 
+#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <unistd.h>
 
 /* As many descriptors as the kernel puts into one message (SCM_MAX_FD). */
 #define FDPASS_MAX 253
@@ -110,5 +112,16 @@ int fdpass_unread(int sock);
  * changes and the result is false: a receiver must be ready for them then.
  */
 bool fdpass_refuse(int sock);
+
+/*
+ * Closes what was passed on. Each call of a hand-over is made without libc's
+ * cancellation point: in a process that has threads that is two atomic
+ * operations around it. No thread of ours is ever cancelled.
+ */
+static inline void
+fdpass_close(int fd)
+{
+	(void)syscall(SYS_close, fd);
+}
 
 #endif

@@ -221,8 +221,8 @@ a_number_that_was_reaped_gets_no_signal(void)
 	release_lane();
 	CHECK(w->report == NULL);
 	/* Actions decided before the death are carried out after it. */
-	worker_signal(w, SIGTERM, false);
-	worker_signal(w, SIGKILL, true);
+	worker_signal(w, SIGTERM);
+	worker_signal(w, SIGKILL);
 	usleep(10000);
 	CHECK_EQ(0, waitpid(death.pid, NULL, WNOHANG));
 	/* The log still names it. */
