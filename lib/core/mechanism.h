@@ -84,12 +84,6 @@ uint32_t room_whole(const struct app *a);
 /* How many more sessions the process can begin at once, where it is filed. */
 uint32_t room_places(const struct pool *p, uint32_t process);
 
-/* The process for the next connection, or ILIST_NONE. */
-uint32_t room_best(struct pool *p, uint32_t app);
-
-/* Whether room_best() gives a process, also a moment later. */
-bool room_exists(const struct pool *p, uint32_t app);
-
 /* The app's process after this one, on any list; ILIST_NONE: first, or end. */
 uint32_t room_next(const struct pool *p, uint32_t app, uint32_t process);
 

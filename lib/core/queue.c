@@ -189,6 +189,74 @@ queue_return(struct pool *p, uint32_t conn)
 	queue_insert(p, conn);
 }
 
+/* --- the next one -------------------------------------------------------- */
+
+/*
+ * The process that is handed a connection ahead: the one that was given one
+ * least recently.  Where the pool decides by itself, none is whose session
+ * has lasted long already.
+ */
+static uint32_t
+queue_best_ahead(const struct pool *p, const struct app *a)
+{
+	const struct ilist *l = app_home(a, HOME_PREFETCH);
+	const uint32_t ends[] = { l->first, l->last };
+
+	if (!a->options.prefetch_auto || ilist_empty(l))
+		return l->first;
+	if (!app_prefetches(a))
+		return ILIST_NONE;
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t conn = p->processes[ends[i]].conns.first;
+
+		if (p->now - p->conns[conn].begun <= 2 * a->session.usual)
+			return ends[i];
+	}
+	return ILIST_NONE;
+}
+
+/* The process for the next connection, or ILIST_NONE. */
+static uint32_t
+queue_best(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n;
+
+	for (; a->room.lowest < room_lists(a); a->room.lowest++) {
+		const struct ilist *l = room_list(p, app, a->room.lowest);
+
+		if (ilist_empty(l))
+			continue;
+		if (!p->processes[l->first].blind ||
+		    p->processes[l->first].outdated != 0 ||
+		    (a->room.lowest > 0 && a->options.private_queue))
+			return l->first;
+		/*
+		 * A blind process may still have what it was given last: the
+		 * one that was used longest ago, of the newest generation.
+		 */
+		n = l->last;
+		while (n != l->first && p->processes[n].outdated != 0)
+			n = p->process_links[n].prev;
+		return n;
+	}
+	return queue_best_ahead(p, a);
+}
+
+/* Whether queue_best() gives a process, also a moment later. */
+static bool
+queue_has_best(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	for (uint32_t i = a->room.lowest; i < room_lists(a); i++)
+		if (!ilist_empty(room_list(p, app, i)))
+			return true;
+	/* Time may take the place behind a session away before it is used. */
+	return !a->options.prefetch_auto &&
+	    queue_best_ahead(p, a) != ILIST_NONE;
+}
+
 /* --- serving ------------------------------------------------------------- */
 
 bool
@@ -201,7 +269,7 @@ pool_may_accept(const struct pool *p, uint32_t app)
 	if (app_waiting(a) < app_max_queue(a) || a->failed ||
 	    a->options.close_when_full)
 		return true;
-	return !a->options.limited && room_exists(p, app);
+	return !a->options.limited && queue_has_best(p, app);
 }
 
 /* Gives the process a connection that is on no list. */
@@ -244,7 +312,7 @@ queue_serve(struct pool *p, uint32_t app)
 	const struct ilist *servable = app_servable(a);
 
 	while (!ilist_empty(servable)) {
-		uint32_t process = room_best(p, app), conn = servable->first;
+		uint32_t process = queue_best(p, app), conn = servable->first;
 
 		if (process == ILIST_NONE)
 			return;
@@ -273,7 +341,7 @@ queue_admit(struct pool *p, uint32_t app)
 	uint32_t process = ILIST_NONE, conn = p->free_conns.first;
 
 	if (app_waiting(a) == 0 && !a->options.limited && !a->renewing)
-		process = room_best(p, app);
+		process = queue_best(p, app);
 	if (conn != ILIST_NONE) {
 		ilist_remove(&p->free_conns, p->conn_links, conn);
 	} else {

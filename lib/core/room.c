@@ -1,5 +1,5 @@
 /*
- * The lists of an app's processes: which have room, and which is next.
+ * The lists of an app's processes: which have room.
  *
  * A ready process with room is on the room list of as many sessions as it
  * has; see app.h.  `lowest` never lies above a list that has a process: a
@@ -184,69 +184,7 @@ room_file(struct pool *p, uint32_t process)
 		a->room.lowest = x->home - HOME_ROOM;
 }
 
-/* --- the next one -------------------------------------------------------- */
-
-/*
- * The process that is handed a connection ahead: the one that was given one
- * least recently.  Where the pool decides by itself, none is whose session
- * has lasted long already.
- */
-static uint32_t
-room_best_ahead(const struct pool *p, const struct app *a)
-{
-	const struct ilist *l = app_home(a, HOME_PREFETCH);
-	const uint32_t ends[] = { l->first, l->last };
-
-	if (!a->options.prefetch_auto || ilist_empty(l))
-		return l->first;
-	if (!app_prefetches(a))
-		return ILIST_NONE;
-	for (unsigned i = 0; i < 2; i++) {
-		uint32_t conn = p->processes[ends[i]].conns.first;
-
-		if (p->now - p->conns[conn].begun <= 2 * a->session.usual)
-			return ends[i];
-	}
-	return ILIST_NONE;
-}
-
-uint32_t
-room_best(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	uint32_t n;
-
-	for (; a->room.lowest < room_lists(a); a->room.lowest++) {
-		const struct ilist *l = room_list(p, app, a->room.lowest);
-
-		if (ilist_empty(l))
-			continue;
-		if (!p->processes[l->first].blind ||
-		    !room_goes_first(a, &p->processes[l->first]))
-			return l->first;
-		/*
-		 * A blind process may still have what it was given last: the
-		 * one that was used longest ago, of the newest generation.
-		 */
-		n = l->last;
-		while (n != l->first && p->processes[n].outdated != 0)
-			n = p->process_links[n].prev;
-		return n;
-	}
-	return room_best_ahead(p, a);
-}
-
-bool
-room_exists(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	for (uint32_t i = a->room.lowest; i < room_lists(a); i++)
-		if (!ilist_empty(room_list(p, app, i)))
-			return true;
-	/* Time may take the place behind a session away before it is used. */
-	return !a->options.prefetch_auto && room_best_ahead(p, a) != ILIST_NONE;
-}
+/* --- all of them -------------------------------------------------------- */
 
 uint32_t
 room_next(const struct pool *p, uint32_t app, uint32_t process)

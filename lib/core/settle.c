@@ -46,39 +46,34 @@ settle_end_app(struct pool *p, uint32_t app, enum process_end why)
 }
 
 /*
- * An app that leaves ends after its stop_timeout. Sessions that hang, or a lock
- * that never comes, would keep it otherwise, and all that waits for them; and a
- * configuration that removes and adds it again and again would pile up others.
+ * Serves or refuses connections that have come back to an app that is held or
+ * leaves.  One that leaves ends after its stop_timeout: sessions that hang, or
+ * a lock that never comes, would keep it otherwise, and all that waits for
+ * them; and a configuration that removes and adds it again and again would pile
+ * up others.
  */
 static tstamp
 settle_leaving(struct pool *p, uint32_t app, bool act)
 {
-	struct app_leaving *l = &p->apps[app].leaving;
+	struct app *a = &p->apps[app];
+	struct app_leaving *l = &a->leaving;
+	tstamp at = TSTAMP_NEVER;
 
-	if (l->ended || p->apps[app].phase == APP_OVER)
-		return TSTAMP_NEVER;
-	if (act && l->by <= p->now) {
+	if (a->phase >= APP_CLOSING && a->phase != APP_OVER && !l->ended)
+		at = l->by;
+	if (act && at <= p->now) {
 		l->ended = true;
 		settle_end_app(p, app, END_CLOSED);
 	}
-	return l->by;
-}
-
-/* Serves or refuses connections that have come back to a leaving app. */
-static void
-settle_returned(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (!app_is_ending(a) || app_waiting(a) == 0)
-		return;
-	if (a->phase <= APP_STOPPING && !a->leaving.ended &&
-	    p->phase != POOL_ENDING) {
+	if (!act || !app_is_ending(a) || app_waiting(a) == 0)
+		return at;
+	if (a->phase <= APP_STOPPING && !l->ended && p->phase != POOL_ENDING) {
 		app_enter(a, APP_RETURNED);
-		a->leaving.over = 0;
+		l->over = 0;
 	} else {
 		queue_refuse_all(p, app, CAUSE_STOPPING);
 	}
+	return at;
 }
 
 /*
@@ -180,10 +175,8 @@ settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 	struct app *a = &p->apps[app];
 	tstamp at = TSTAMP_NEVER;
 
-	if (a->phase >= APP_CLOSING)
+	if (a->phase != APP_RUNNING)
 		at = settle_leaving(p, app, act);
-	if (act && a->phase != APP_RUNNING)
-		settle_returned(p, app);
 	if (MARKED(a, marks, MARK_WAITER | MARK_EMPTIED | MARK_ROOM) ||
 	    a->prefetched.count > 0 || a->options.limited)
 		at = tstamp_min(at, queue_step(p, app, marks, act));
