@@ -496,13 +496,6 @@ app_is_doubtful(const struct app *a)
 	return app_rolling(a) && a->failed_starts > 0;
 }
 
-/* Whether nothing is left of the app, but for processes that are stuck. */
-static inline bool
-app_is_over(const struct app *a)
-{
-	return a->phase == APP_FREE || a->phase >= APP_STUCK;
-}
-
 /* Whether the process is one that replaces others, if any are replaced. */
 static inline bool
 app_is_tried(const struct app *a, const struct process *x)

@@ -131,8 +131,9 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	a->growing.pace = 1;
 	a->growing.first = least(o->min_idle, o->max_processes);
 	a->shrinking.origin = now;
-	load_init(&a->load, now);
-	promise_init(&a->promise, now);
+	a->load = (struct load){ .updated = now, .seen = now };
+	a->promise =
+	    (struct promise){ .updated = now, .newest = now / PROMISE_SLOT };
 	room_init(p, app);
 	ilist_init(&a->prefetched);
 	ilist_init(&a->queue);

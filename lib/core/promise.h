@@ -30,6 +30,7 @@
 
 #include "core/tstamp.h"
 
+/* Begins with the time as `updated` and `seen`. */
 struct load {
 	double work; /* processes busy, on average, as of `updated` */
 	double area; /* busy nanoseconds since then, until `seen` */
@@ -38,12 +39,6 @@ struct load {
 	tstamp updated;
 	tstamp seen;
 };
-
-static inline void
-load_init(struct load *l, tstamp now)
-{
-	*l = (struct load){ .updated = now, .seen = now };
-}
 
 /* So many processes are busy from now on. */
 void load_set(struct load *l, double busy, tstamp now);
@@ -89,6 +84,7 @@ struct promise_slot {
 	uint32_t present; /* connections that waited or were served */
 };
 
+/* Begins with the time as `updated`, and its slot as `newest`. */
 struct promise {
 	/* Since the last estimate: */
 	uint64_t arrived;
@@ -127,12 +123,6 @@ struct promise_terms {
 	tspan overhead; /* of a process for each session, beside the session */
 };
 
-static inline void
-promise_init(struct promise *p, tstamp now)
-{
-	*p = (struct promise){ .updated = now, .newest = now / PROMISE_SLOT };
-}
-
 /* A connection has come that wants a process; with it so many are there. */
 static inline void
 promise_arrived(struct promise *p, uint32_t present)
@@ -140,14 +130,6 @@ promise_arrived(struct promise *p, uint32_t present)
 	p->arrived++;
 	if (p->most_present < present)
 		p->most_present = present;
-}
-
-/* A process was given a connection, after a wait longer than the target. */
-static inline void
-promise_given(struct promise *p, bool missed)
-{
-	p->given++;
-	p->missed += missed ? 1 : 0;
 }
 
 /* A session has ended well after so long. */

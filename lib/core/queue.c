@@ -49,9 +49,10 @@ queue_begin(struct pool *p, struct conn *c)
 	if (c->retries > 0)
 		return;
 	window_add(&a->queue_wait, waited, p->now);
+	a->promise.given++;
 	/* How long a lock was waited for says nothing here. */
-	promise_given(
-	    &a->promise, !a->options.limited && waited > app_target(a));
+	if (!a->options.limited && waited > app_target(a))
+		a->promise.missed++;
 }
 
 /* The process has come to the first of its prefetched connections. */

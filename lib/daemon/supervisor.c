@@ -90,8 +90,10 @@ supervisor_is_over(const struct supervisor *s)
 	/* Clients that were refused may still be reading why. */
 	if (!s->stopping || !TAILQ_EMPTY(&s->refusals.open))
 		return false;
+	/* Nothing is left of the apps, but for processes that are stuck. */
 	for (uint32_t app = 0; app < s->pool.napps; app++)
-		if (!app_is_over(&s->pool.apps[app]))
+		if (s->pool.apps[app].phase != APP_FREE &&
+		    s->pool.apps[app].phase < APP_STUCK)
 			return false;
 	TAILQ_FOREACH(t, &s->templates.all, next)
 		if (t->state != TEMPLATE_STUCK)

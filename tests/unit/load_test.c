@@ -15,7 +15,7 @@ static void
 begin(void)
 {
 	now = START;
-	load_init(&l, now);
+	l = (struct load){ .updated = now, .seen = now };
 }
 
 static void

@@ -197,7 +197,7 @@ check_rest(void)
 	for (uint32_t app = 0; app < w.pool.napps; app++) {
 		const struct app *a = &w.pool.apps[app];
 
-		if (app_is_over(a))
+		if (a->phase == APP_FREE || a->phase >= APP_STUCK)
 			continue;
 		assert(a->figures.sessions == 0);
 		check_locks(app);
