@@ -381,12 +381,6 @@ void conf_listen_spec(const struct conf_listen *, struct listener_spec *out);
 void conf_print(const struct conf *, FILE *);
 
 /*
- * Writes the path of a program that is installed with the daemon. False: it is
- * not there.
- */
-bool conf_our_program(const char *name, char *path, size_t size);
-
-/*
  * The path of the control socket that file names, for apppoolctl: an allocated
  * string, "" for none, CONF_DEFAULT_CONTROL if the file names none. Mistakes in
  * other statements do not matter. NULL and errno if file cannot be read.

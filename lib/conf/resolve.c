@@ -275,37 +275,27 @@ resolve_identities(struct build *b)
 
 /* ---- programs that come with the daemon ---- */
 
-/* The daemon may run in the tree that was built, or be moved as a whole. */
-bool
-conf_our_program(const char *name, char *path, size_t size)
+/*
+ * Returns the path of a program that is installed with the daemon, which may
+ * run in the tree that was built, or be moved as a whole.
+ */
+static char *
+find_ours(struct arena *a, const char *name)
 {
 	static const char *const below[] = { "/build/libexec", "/libexec",
 		"/../libexec/apppoold" };
-	char exe[PATH_MAX];
+	char exe[PATH_MAX], *path;
 	/* The link has the path even if the program was replaced since. */
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe));
 	char *slash = n > 0 ? memrchr(exe, '/', (size_t)n) : NULL;
 
 	for (size_t i = 0; slash != NULL && i < 3; i++) {
-		int len = snprintf(path, size, "%.*s%s/%s", (int)(slash - exe),
-		    exe, below[i], name);
-
-		if (len < (int)size && access(path, X_OK) == 0)
-			return true;
+		path = arena_printf(
+		    a, "%.*s%s/%s", (int)(slash - exe), exe, below[i], name);
+		if (access(path, X_OK) == 0)
+			return path;
 	}
-	return snprintf(path, size, "%s/%s", CONF_LIBEXECDIR, name) <
-	    (int)size &&
-	    access(path, X_OK) == 0;
-}
-
-static char *
-find_ours(struct arena *a, const char *name)
-{
-	char path[PATH_MAX];
-
-	return conf_our_program(name, path, sizeof(path))
-	    ? arena_strdup(a, path)
-	    : NULL;
+	return arena_printf(a, "%s/%s", CONF_LIBEXECDIR, name);
 }
 
 static void
@@ -329,8 +319,9 @@ resolve_adapter(struct build *b, struct conf_app *app)
 		return;
 	}
 	app->program.adapter = find_ours(b->arena, name);
-	if (app->program.adapter != NULL)
+	if (access(app->program.adapter, X_OK) == 0)
 		return;
+	app->program.adapter = NULL;
 	build_say(b, app, SAID_OUTSIDE, "handoff",
 	    "%s is not in %s: it is installed with the daemon", name,
 	    CONF_LIBEXECDIR);
@@ -383,9 +374,12 @@ search_path(struct build *b, const struct conf_app *app, const char *name)
 		folder = folder[len] == ':' ? folder + len + 1 : NULL;
 	}
 	/* Ours are in no PATH, and may stand before a program by hand. */
-	return strncmp(name, "apppool-", 8) == 0 && app->program.chroot == NULL
-	    ? find_ours(b->arena, name)
-	    : NULL;
+	if (strncmp(name, "apppool-", 8) == 0 && app->program.chroot == NULL) {
+		char *path = find_ours(b->arena, name);
+
+		return access(path, X_OK) == 0 ? path : NULL;
+	}
+	return NULL;
 }
 
 /* The folder that relative paths of this option start from. */
@@ -512,13 +506,7 @@ resolve_conf(struct build *b)
 		resolve_identities(b);
 	/* The start of such a process says that the program is not there. */
 	conf->keeper = find_ours(b->arena, "apppool-keeper");
-	if (conf->keeper == NULL)
-		conf->keeper = arena_printf(
-		    b->arena, "%s/apppool-keeper", CONF_LIBEXECDIR);
 	conf->counter_program = find_ours(b->arena, "apppool-counter");
-	if (conf->counter_program == NULL)
-		conf->counter_program = arena_printf(
-		    b->arena, "%s/apppool-counter", CONF_LIBEXECDIR);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		resolve_adapter(b, &conf->apps[i]);
 		if (!inside)
