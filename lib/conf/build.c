@@ -181,16 +181,13 @@ set_app_option(struct build *b, const struct section *section,
 static void
 build_app(struct build *b, struct section *section)
 {
-	static const char valid[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz"
-				    "0123456789_.-";
 	struct conf_app *app = &b->conf->apps[b->conf->apps_len];
 	const struct option *handoff = options_find(true, "handoff");
 	const struct stmt *stmt = section->stmt, *first = NULL;
 	const char *title = stmt->values[0];
 	struct where where;
 
-	if (*title == '\0' || title[strspn(title, valid)] != '\0')
+	if (*title == '\0' || title[strspn(title, NAME_BYTES)] != '\0')
 		findings_mistake(b->findings, stmt->where,
 		    "app '%s': a name is made of letters, digits and '_.-'",
 		    title);

@@ -270,13 +270,8 @@ is_assignment(const struct token *t)
 static bool
 is_name(const struct token *t)
 {
-	for (size_t i = 0; i < t->len; i++) {
-		/* Names elsewhere have dots and hyphens. */
-		if (!isalnum((unsigned char)t->text[i]) &&
-		    strchr("_.-", t->text[i]) == NULL)
-			return false;
-	}
-	return t->kind == TOKEN_WORD;
+	/* Names elsewhere have dots and hyphens. */
+	return t->kind == TOKEN_WORD && strspn(t->text, NAME_BYTES) >= t->len;
 }
 
 /* The last token on the line of t that is no part of another statement. */

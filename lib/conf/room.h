@@ -19,6 +19,10 @@
 
 #include "conf/conf.h"
 
+/* Names of apps, options and hosts are made of these. */
+#define NAME_BYTES \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
 /* The longest file of configuration. */
 #define SOURCE_MAX (1024 * 1024)
 

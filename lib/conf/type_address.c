@@ -148,20 +148,6 @@ listen_resolve(const struct input *in, const char *host, const char *port,
 	return out->len > first ? 0 : EAI_NONAME;
 }
 
-/* Only then can it be a name, and not an address that is misspelt. */
-static bool
-is_host_name(const char *host)
-{
-	static const char digits[] = "0123456789.";
-
-	for (const char *p = host; *p != '\0'; p++) {
-		if (!isascii(*p) ||
-		    (!isalnum((unsigned char)*p) && strchr("_-.", *p) == NULL))
-			return false;
-	}
-	return host[strspn(host, digits)] != '\0';
-}
-
 /*
  * Adds HOST:PORT. A host whose name nobody knows today makes an app fail, not
  * the file.
@@ -177,7 +163,10 @@ parse_host(const struct input *in, void *base, const char *text,
 	    arena_strndup(in->arena, start, (size_t)(colon - start) - brackets);
 	int rc = listen_resolve(in, host, colon + 1, true, out);
 
-	if (rc == EAI_NONAME && (brackets || !is_host_name(host)))
+	/* A name, or an address that is misspelt. */
+	if (rc == EAI_NONAME &&
+	    (brackets || host[strspn(host, NAME_BYTES)] != '\0' ||
+		host[strspn(host, "0123456789.")] == '\0'))
 		return type_bad(in, "'%s' is not an address", text);
 	if (rc == EAI_NONAME && !inside)
 		rc = listen_resolve(in, host, colon + 1, false, out);
@@ -216,13 +205,18 @@ meant(const struct input *in, const char *text)
 	return "127.0.0.1:8080, [::1]:8080, *:8080, unix:PATH or fd:NAME";
 }
 
+/* Adds what one address means; false: a mistake. */
 static bool
-parse_tcp(
+parse_address(
     const struct input *in, void *base, const char *text, struct listens *out)
 {
 	const char *colon = strrchr(text, ':');
 	uint64_t port = 0;
 
+	if (strncmp(text, "unix:", 5) == 0)
+		return parse_unix(in, text + 5, out);
+	if (strncmp(text, "fd:", 3) == 0)
+		return parse_fd(in, text + 3, out);
 	if (colon == NULL || colon == text || strstr(text, "://") != NULL ||
 	    !type_parse_uint(colon + 1, &port) || port > UINT16_MAX)
 		return type_bad(in, "'%s' is not an address: write %s", text,
@@ -240,18 +234,6 @@ parse_tcp(
 		    "'%s': an IPv6 address stands in brackets: [%.*s]:%s", text,
 		    (int)(colon - text), text, colon + 1);
 	return parse_host(in, base, text, colon, out);
-}
-
-/* Adds what one address means; false: a mistake. */
-static bool
-parse_address(
-    const struct input *in, void *base, const char *text, struct listens *out)
-{
-	if (strncmp(text, "unix:", 5) == 0)
-		return parse_unix(in, text + 5, out);
-	if (strncmp(text, "fd:", 3) == 0)
-		return parse_fd(in, text + 3, out);
-	return parse_tcp(in, base, text, out);
 }
 
 /* ---- lists; the companion of the option is their length ---- */
@@ -295,39 +277,31 @@ const struct type type_listen = { true, listen_parse, listen_print };
 /* The longest key: a line of the protocol has room for no more. */
 #define LIMIT_KEY_MAX 256
 
-static bool
-limit_number(const char *word, unsigned *out)
-{
-	uint64_t n;
-
-	if (!type_parse_uint(word, &n) || n == 0 || n > INT32_MAX)
-		return false;
-	*out = (unsigned)n;
-	return true;
-}
-
 /* False if the text has another form. */
 static bool
 limit_words(char *text, struct conf_limit *out)
 {
-	char *words[5] = { NULL };
-	char *next = NULL;
+	char *words[6];
+	uint64_t numbers[2];
 	size_t n = 0;
 
-	for (char *w = strtok_r(text, " ", &next); w != NULL;
-	     w = strtok_r(NULL, " ", &next)) {
-		if (n == 5)
-			return false;
-		words[n++] = w;
+	for (char *w; n < 6 && (w = strsep(&text, " ")) != NULL;) {
+		if (*w != '\0')
+			words[n++] = w;
 	}
-	if (n < 5)
+	if (n != 5 || strlen(words[1]) > LIMIT_KEY_MAX ||
+	    !conf_parse_span(words[4], &out->timeout))
 		return false;
+	for (size_t i = 0; i < 2; i++) {
+		if (!type_parse_uint(words[2 + i], &numbers[i]) ||
+		    numbers[i] == 0 || numbers[i] > INT32_MAX)
+			return false;
+	}
 	out->server = words[0];
 	out->key = words[1];
-	return strlen(out->key) <= LIMIT_KEY_MAX &&
-	    limit_number(words[2], &out->workers) &&
-	    limit_number(words[3], &out->maxqueue) &&
-	    conf_parse_span(words[4], &out->timeout);
+	out->workers = (unsigned)numbers[0];
+	out->maxqueue = (unsigned)numbers[1];
+	return true;
 }
 
 /*
