@@ -451,7 +451,8 @@ allow_change(struct client *cl, const struct command_line *line, tstamp now)
 		text_puts(&words, i == 0 ? "" : " ");
 		text_escaped(&words, line->words[i], strlen(line->words[i]));
 	}
-	tell_command(cl->all->sup, target_subject(s, line->words + 1),
+	tell_event(cl->all->sup, target_subject(s, line->words + 1), NULL,
+	    LOG_LEVEL_INFO, EVENT_COMMAND, NULL,
 	    "control: %.*s, by uid %u (pid %d)",
 	    (int)(words.len < COMMAND_TOLD ? words.len : COMMAND_TOLD),
 	    words.data, (unsigned)peer.uid, (int)peer.pid);

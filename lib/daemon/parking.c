@@ -454,13 +454,17 @@ void
 waiters_tell_full(struct group *g, tstamp now)
 {
 	const struct app *app = &g->sup->pool.apps[g->app];
+	char suffix[LOG_SUFFIX];
 
-	tell_app_limited(g, &g->full_rate, now, EVENT_REFUSAL,
-	    "max_queue (%u) is reached with %u of %u processes: %s",
-	    (unsigned)app->options.max_queue, (unsigned)app_processes(app),
-	    (unsigned)app->options.max_processes,
-	    app->options.close_when_full ? "a connection is refused"
-					 : "more wait in the kernel");
+	if (log_rate_allows(&g->full_rate, now, suffix))
+		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
+		    "max_queue (%u) is reached with %u of %u processes: %s%s",
+		    (unsigned)app->options.max_queue,
+		    (unsigned)app_processes(app),
+		    (unsigned)app->options.max_processes,
+		    app->options.close_when_full ? "a connection is refused"
+						 : "more wait in the kernel",
+		    suffix);
 }
 
 void
@@ -468,12 +472,14 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
 	struct accepted *c = &s->accepted[a->conn];
+	char suffix[LOG_SUFFIX];
 
 	if (a->cause == CAUSE_FULL)
 		waiters_tell_full(g, now);
-	else
-		tell_app_limited(g, &g->refuse_rate, now, EVENT_REFUSAL,
-		    "a connection is refused: %s", action_cause_name(a->cause));
+	else if (log_rate_allows(&g->refuse_rate, now, suffix))
+		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
+		    "a connection is refused: %s%s",
+		    action_cause_name(a->cause), suffix);
 	parking_forget(s, c);
 	refusal_begin(g, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;

@@ -403,31 +403,20 @@ bool events_next(
 const char *events_kind_name(enum event_kind kind);
 
 /*
- * reason: a process_end_name(), which stands in brackets behind the text; NULL:
- * none.
+ * Tells of the worker, of the group, or, where both are NULL, of the daemon:
+ * "APP: worker ID (pid N) " or "APP: " stands before the text, but not before
+ * that of a command. reason: a process_end_name(), in brackets behind the text;
+ * NULL: none.
  */
-void tell_daemon(struct supervisor *s, enum log_level level,
-    enum event_kind kind, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-
-/* A command that changes something; g: its app, or NULL. */
-void tell_command(struct supervisor *s, const struct group *g, const char *fmt,
-    ...) __attribute__((format(printf, 3, 4)));
-
-/* "APP: " stands before the text. */
-void tell_app(const struct group *g, enum log_level level, enum event_kind kind,
+void tell_event(struct supervisor *s, const struct group *g,
+    const struct worker *w, enum log_level level, enum event_kind kind,
     const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+    __attribute__((format(printf, 7, 8)));
 
-/* As a warning, and not more often than log_limited() logs. */
-void tell_app_limited(const struct group *g, struct log_rate *rate, tstamp now,
-    enum event_kind kind, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
-
-/* "APP: worker ID (pid N) " stands before the text. */
-void tell_worker(const struct worker *w, enum log_level level,
-    enum event_kind kind, const char *reason, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+#define tell_worker(w, ...) tell_event((w)->sup, (w)->group, w, __VA_ARGS__)
+#define tell_app(g, ...) tell_event((g)->sup, g, NULL, __VA_ARGS__)
+#define tell_daemon(s, level, kind, ...) \
+	tell_event(s, NULL, NULL, level, kind, NULL, __VA_ARGS__)
 
 /* The worker has sent an EVENT; it is logged like a line that it printed. */
 void tell_said(const struct worker *w, const char *text, size_t len);

@@ -99,158 +99,62 @@ events_kind_name(enum event_kind kind)
 
 /* --- what is told -------------------------------------------------------- */
 
-/* An event while its text is put together. */
-struct told {
-	struct event event;
-	char text[EVENTS_TEXT_MAX + 1];
-};
-
-static void
-told_init(struct told *t, enum log_level level, enum event_kind kind,
-    const struct group *g)
-{
-	t->event = (struct event){
-		.kind = kind,
-		.level = level,
-		.app = g == NULL ? "" : g->conf->name,
-		.id = "",
-		.text = t->text,
-	};
-	t->text[0] = '\0';
-}
-
-static void
-told_of(struct told *t, const struct worker *w)
-{
-	t->event.id = w->id;
-	t->event.pid = w->pid != 0 ? w->pid : w->leaving.death.pid;
-}
-
-static void __attribute__((format(printf, 2, 0)))
-told_add(struct told *t, const char *fmt, va_list ap)
-{
-	size_t len = strlen(t->text);
-
-	(void)vsnprintf(t->text + len, sizeof(t->text) - len, fmt, ap);
-}
-
-static void __attribute__((format(printf, 2, 3)))
-told_addf(struct told *t, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	told_add(t, fmt, ap);
-	va_end(ap);
-}
-
-static void
-told_put(struct told *t, struct supervisor *s, const char *reason)
-{
-	struct logline line = { .level = t->event.level, .text = t->text };
-
-	t->event.reason = reason;
-	if (reason != NULL)
-		told_addf(t, " (%s)", reason);
-	line.len = t->event.len = strlen(t->text);
-	log_put(&line);
-	t->event.at = line.at;
-	events_put(&s->events, &t->event);
-}
-
 void
-tell_daemon(struct supervisor *s, enum log_level level, enum event_kind kind,
+tell_event(struct supervisor *s, const struct group *g, const struct worker *w,
+    enum log_level level, enum event_kind kind, const char *reason,
     const char *fmt, ...)
 {
-	struct told t;
+	char text[EVENTS_TEXT_MAX + 1] = "";
+	struct logline line = { .level = level, .text = text };
+	struct event event = {
+		.kind = kind,
+		.level = level,
+		.reason = reason,
+		.app = g == NULL ? "" : g->conf->name,
+		.id = "",
+		.text = text,
+	};
+	size_t len;
 	va_list ap;
 
-	told_init(&t, level, kind, NULL);
+	if (w != NULL) {
+		event.id = w->id;
+		event.pid = w->pid != 0 ? w->pid : w->leaving.death.pid;
+		(void)worker_name(w, text, sizeof(text) - 1);
+		(void)strcat(text, " ");
+	} else if (g != NULL && kind != EVENT_COMMAND) {
+		(void)snprintf(text, sizeof(text), "%s: ", g->conf->name);
+	}
+	len = strlen(text);
 	va_start(ap, fmt);
-	told_add(&t, fmt, ap);
+	(void)vsnprintf(text + len, sizeof(text) - len, fmt, ap);
 	va_end(ap);
-	told_put(&t, s, NULL);
-}
-
-void
-tell_command(struct supervisor *s, const struct group *g, const char *fmt, ...)
-{
-	struct told t;
-	va_list ap;
-
-	told_init(&t, LOG_LEVEL_INFO, EVENT_COMMAND, g);
-	va_start(ap, fmt);
-	told_add(&t, fmt, ap);
-	va_end(ap);
-	told_put(&t, s, NULL);
-}
-
-void
-tell_app(const struct group *g, enum log_level level, enum event_kind kind,
-    const char *reason, const char *fmt, ...)
-{
-	struct told t;
-	va_list ap;
-
-	told_init(&t, level, kind, g);
-	told_addf(&t, "%s: ", g->conf->name);
-	va_start(ap, fmt);
-	told_add(&t, fmt, ap);
-	va_end(ap);
-	told_put(&t, g->sup, reason);
-}
-
-void
-tell_app_limited(const struct group *g, struct log_rate *rate, tstamp now,
-    enum event_kind kind, const char *fmt, ...)
-{
-	char suffix[LOG_SUFFIX];
-	struct told t;
-	va_list ap;
-
-	if (!log_rate_allows(rate, now, suffix))
-		return;
-	told_init(&t, LOG_LEVEL_WARN, kind, g);
-	told_addf(&t, "%s: ", g->conf->name);
-	va_start(ap, fmt);
-	told_add(&t, fmt, ap);
-	va_end(ap);
-	told_addf(&t, "%s", suffix);
-	told_put(&t, g->sup, NULL);
-}
-
-void
-tell_worker(const struct worker *w, enum log_level level, enum event_kind kind,
-    const char *reason, const char *fmt, ...)
-{
-	struct told t;
-	va_list ap;
-
-	told_init(&t, level, kind, w->group);
-	told_of(&t, w);
-	(void)worker_name(w, t.text, sizeof(t.text));
-	told_addf(&t, " ");
-	va_start(ap, fmt);
-	told_add(&t, fmt, ap);
-	va_end(ap);
-	told_put(&t, w->sup, reason);
+	len = strlen(text);
+	if (reason != NULL)
+		(void)snprintf(text + len, sizeof(text) - len, " (%s)", reason);
+	line.len = event.len = strlen(text);
+	log_put(&line);
+	event.at = line.at;
+	events_put(&s->events, &event);
 }
 
 void
 tell_said(const struct worker *w, const char *text, size_t len)
 {
-	struct told t;
 	struct logline line = { .level = LOG_LEVEL_INFO,
 		.app = w->group->conf->name,
 		.id = w->id,
 		.text = text,
 		.len = len };
+	struct event event = { .kind = EVENT_WORKER,
+		.level = line.level,
+		.pid = w->pid != 0 ? w->pid : w->leaving.death.pid,
+		.app = line.app,
+		.id = w->id,
+		.text = text,
+		.len = len };
 
-	told_init(&t, LOG_LEVEL_INFO, EVENT_WORKER, w->group);
-	told_of(&t, w);
 	log_put(&line);
-	t.event.at = line.at;
-	t.event.text = text;
-	t.event.len = len;
-	events_put(&w->sup->events, &t.event);
+	event.at = line.at;
+	events_put(&w->sup->events, &event);
 }
