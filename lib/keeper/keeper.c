@@ -1,24 +1,17 @@
 /*
  * apppool-keeper: does for the daemon what a worker, or a client of its, could
- * have the daemon wait for.
+ * have the daemon wait for; sys/keeper_wire.h has what both say.
  *
  * A worker can hold the lock of its pipe for ever, by writing from a page whose
  * fault never ends; who reads or closes the pipe then waits for the lock, and
- * no signal ends that. So the daemon never does: this process does, and a
- * process that waits there can be left behind, for another one to go on. Before
- * each such call it says in a page that the daemon sees, too, whom the call is
- * for. The daemon keeps a copy of each descriptor that it gives to the keeper:
- * so none is lost with a keeper.
+ * no signal ends that. This process does so, and can be left behind where it
+ * waits, for another one to go on. Before each such call it says in a page that
+ * the daemon sees, too, whom the call is for.
  *
  * A descendant of a dead worker can do the same to the socket by which
- * connections are given to the worker. So those that it has not received are
- * received here, and sent to the daemon.
- *
- * A close can take long, too: a TCP connection may linger, and in a Unix socket
- * descriptors may lie unread, of whatever kind.
- *
- * What is said over the socket is in sys/keeper_wire.h. At the end of the
- * socket what is left in the pipes is passed on, and the process exits.
+ * connections are given to the worker: those unread there are received here,
+ * and sent to the daemon. A close can take long, too: a TCP connection may
+ * linger, and in a Unix socket descriptors may lie unread, of whatever kind.
  */
 
 #include <sys/epoll.h>
@@ -55,19 +48,14 @@
 /* Milliseconds before a call that failed for a shortage is made again. */
 #define SHORTAGE 5
 
-/* The beginning of a pipe's last line that is not blank, without blanks. */
-struct last_line {
-	char text[KEEPER_LAST_LINE_MAX];
-	size_t len; /* 0: there was none */
-};
-
 /* A pipe of a worker. */
 struct source {
 	struct source *next;
 	char id[KEEPER_ID_LEN];
 	char verb; /* KEEPER_OUTPUT or KEEPER_ERRORS */
 	int fd;
-	struct last_line *last; /* of KEEPER_ERRORS; NULL: nothing was said */
+	char *last; /* last line that was not blank; NULL: none, or not known */
+	size_t last_len;
 	char *line; /* what is not passed on yet; NULL: nothing */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
@@ -135,10 +123,7 @@ keeper_does(char verb, const char *id, const char *app)
 
 /* --- lines ------------------------------------------------------------- */
 
-/*
- * Notes the last line of these that is not blank; it replaces the former.
- * Without memory there is none.
- */
+/* Notes the last line of these that is not blank, without blanks around it. */
 static void
 keeper_note_last(struct source *s, const char *lines, size_t len)
 {
@@ -146,9 +131,7 @@ keeper_note_last(struct source *s, const char *lines, size_t len)
 
 	while (len > 0 && isspace((unsigned char)lines[len - 1]))
 		len--;
-	if (s->last == NULL)
-		s->last = calloc(1, sizeof(*s->last));
-	if (len == 0 || s->last == NULL)
+	if (len == 0)
 		return;
 	newline = memrchr(lines, '\n', len);
 	if (newline != NULL) {
@@ -159,9 +142,13 @@ keeper_note_last(struct source *s, const char *lines, size_t len)
 		len--;
 		lines++;
 	}
-	s->last->len =
-	    len < sizeof(s->last->text) ? len : sizeof(s->last->text);
-	memcpy(s->last->text, lines, s->last->len);
+	if (len > KEEPER_LAST_LINE_MAX)
+		len = KEEPER_LAST_LINE_MAX;
+	free(s->last);
+	s->last = malloc(len);
+	s->last_len = s->last == NULL ? 0 : len;
+	if (s->last != NULL)
+		memcpy(s->last, lines, len);
 }
 
 /*
@@ -354,8 +341,8 @@ keeper_leave(const char *id)
 		keeper_does(s->verb, s->id, s->app);
 		keeper_read_last(s);
 		if (s->last != NULL) {
-			len = KEEPER_HEAD + s->last->len;
-			memcpy(buf + KEEPER_HEAD, s->last->text, s->last->len);
+			len = KEEPER_HEAD + s->last_len;
+			memcpy(buf + KEEPER_HEAD, s->last, s->last_len);
 		}
 		(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
 		(void)close(s->fd);
@@ -431,57 +418,14 @@ keeper_empty(const char *id, int end)
 /* --- what the daemon says ---------------------------------------------- */
 
 /*
- * Carries out one packet of the daemon, which a NUL follows. An error of the
+ * Hears one packet and carries it out; false: there is none. An error of the
  * daemon's, or a want of descriptors, ends the keeper: another one begins anew.
  */
-static void
-keeper_obey(const char *buf, size_t len, const struct fdpass_got *got)
-{
-	const char *at = buf + 1, *app = buf + KEEPER_HEAD;
-	const char done = KEEPER_DONE;
-
-	switch (buf[0]) {
-	case KEEPER_HOLD:
-		if (len < KEEPER_HEAD || got->nfds != KEEPER_HOLD_FDS)
-			_exit(EX_OSERR);
-		keeper_hold(at, app, KEEPER_ERRORS, got->fds[1]);
-		keeper_hold(at, app, KEEPER_OUTPUT, got->fds[0]);
-		break;
-	case KEEPER_LEAVE:
-		keeper_leave(at);
-		break;
-	case KEEPER_TAKE:
-		if (len < KEEPER_HEAD || got->nfds != 1)
-			_exit(EX_OSERR);
-		keeper_does(KEEPER_TAKE, at, app);
-		keeper_empty(at, got->fds[0]);
-		return;
-	case KEEPER_CLOSE:
-		/* They are kept until the daemon has closed its own. */
-		if (got->nfds > KEEPER_CLOSE_FDS || len < 1 + got->nfds)
-			_exit(EX_OSERR);
-		keeper_close_all(closing, how_to_close, nclosing);
-		nclosing = got->nfds;
-		memcpy(closing, got->fds, nclosing * sizeof(*closing));
-		memcpy(how_to_close, at + strlen(at) + 1, nclosing);
-		(void)memccpy(closing_app, at, 0, sizeof(closing_app) - 1);
-		break;
-	case KEEPER_CLOSED:
-		keeper_does(KEEPER_CLOSE, NULL, closing_app);
-		keeper_close_all(closing, how_to_close, nclosing);
-		nclosing = 0;
-		break;
-	default:
-		_exit(EX_OSERR);
-	}
-	keeper_say(&done, 1, -1);
-}
-
-/* Hears one packet; false: there is none. */
 static bool
 keeper_hear(void)
 {
-	char buf[KEEPER_SAID_MAX + 1];
+	char buf[KEEPER_SAID_MAX + KEEPER_CLOSE_FDS];
+	const char *at = buf + 1, *app = buf + KEEPER_HEAD, done = KEEPER_DONE;
 	struct fdpass_got got;
 	/* What is to be closed is closed before anything else is touched. */
 	ssize_t n = fdpass_recv(KEEPER_FD, buf, KEEPER_SAID_MAX,
@@ -494,8 +438,43 @@ keeper_hear(void)
 			keeper_read_last(s);
 		_exit(EX_OK);
 	}
-	buf[n] = '\0';
-	keeper_obey(buf, (size_t)n, &got);
+	/* Behind a head there is a name, and behind all a NUL. */
+	memset(buf + n, '\0', sizeof(buf) - (size_t)n);
+	switch (buf[0]) {
+	case KEEPER_HOLD:
+		if (got.nfds != KEEPER_HOLD_FDS)
+			_exit(EX_OSERR);
+		keeper_hold(at, app, KEEPER_ERRORS, got.fds[1]);
+		keeper_hold(at, app, KEEPER_OUTPUT, got.fds[0]);
+		break;
+	case KEEPER_LEAVE:
+		keeper_leave(at);
+		break;
+	case KEEPER_TAKE:
+		if (got.nfds != 1)
+			_exit(EX_OSERR);
+		keeper_does(KEEPER_TAKE, at, app);
+		keeper_empty(at, got.fds[0]);
+		return true;
+	case KEEPER_CLOSE:
+		/* They are kept until the daemon has closed its own. */
+		if (got.nfds > KEEPER_CLOSE_FDS)
+			_exit(EX_OSERR);
+		keeper_close_all(closing, how_to_close, nclosing);
+		nclosing = got.nfds;
+		memcpy(closing, got.fds, nclosing * sizeof(*closing));
+		memcpy(how_to_close, at + strlen(at) + 1, nclosing);
+		(void)memccpy(closing_app, at, 0, sizeof(closing_app) - 1);
+		break;
+	case KEEPER_CLOSED:
+		keeper_does(KEEPER_CLOSE, NULL, closing_app);
+		keeper_close_all(closing, how_to_close, nclosing);
+		nclosing = 0;
+		break;
+	default:
+		_exit(EX_OSERR);
+	}
+	keeper_say(&done, 1, -1);
 	return true;
 }
 
