@@ -85,12 +85,47 @@ form_pad(struct text *out, const struct text *t, size_t width, bool left)
 		text_put(out, " ", 1);
 }
 
+/* "0", "350us", "12.5ms", "3.2s", "5m12s", "4d05h". */
+static void
+form_put_span(struct text *t, tspan span)
+{
+	const long us = span / TSPAN_USECONDS(1), s = us / 1000000;
+
+	if (span == 0)
+		text_puts(t, "0");
+	else if (us < 1000)
+		text_printf(t, "%ldus", us);
+	else if (s < 1)
+		text_printf(t, "%.1fms", (double)us / 1e3);
+	else if (s < 60)
+		text_printf(t, "%.1fs", (double)us / 1e6);
+	else if (s < 3600)
+		text_printf(t, "%ldm%02lds", s / 60, s % 60);
+	else if (s < 86400)
+		text_printf(t, "%ldh%02ldm", s / 3600, s / 60 % 60);
+	else
+		text_printf(t, "%ldd%02ldh", s / 86400, s / 3600 % 24);
+}
+
+/* Bytes: "512", "64.0K", "1.5G". */
+static void
+form_put_size(struct text *t, double n)
+{
+	const char *unit = "";
+
+	for (const char *next = "KMGTPE"; n >= 1024 && *next != '\0'; next++) {
+		n /= 1024;
+		unit = next;
+	}
+	text_printf(t, "%.*f%.1s", *unit != '\0', n, unit);
+}
+
 /* Puts a member, as what stands behind the colon wants it. */
 static void
 form_put_member(struct text *out, const json_t *value, const char *how)
 {
 	const bool left = *how == '-';
-	char *type = NULL, buf[FIGURE_SIZE];
+	char *type = NULL;
 	size_t width = strtoul(how + left, &type, 10), len;
 	double n = json_number_value(value);
 	struct text t;
@@ -111,9 +146,9 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 	} else if (!json_is_number(value)) {
 		text_puts(&t, width > 0 ? "-" : "");
 	} else if (*type == 't') {
-		text_puts(&t, figure_span((tspan)(n * 1e9), buf, sizeof(buf)));
+		form_put_span(&t, (tspan)(n * 1e9));
 	} else if (*type == 'b') {
-		text_puts(&t, figure_size((int64_t)n, buf, sizeof(buf)));
+		form_put_size(&t, trunc(n));
 	} else {
 		text_printf(&t, "%.*f", *type == 'd', n);
 	}

@@ -48,23 +48,9 @@ void emit_string(struct emit *j, const char *s);
 void emit_printf(struct emit *j, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-static inline void
-emit_null(struct emit *j)
-{
-	emit_printf(j, "null");
-}
-
-static inline void
-emit_uint(struct emit *j, uint64_t n)
-{
-	emit_printf(j, "%" PRIu64, n);
-}
-
-static inline void
-emit_bool(struct emit *j, bool b)
-{
-	emit_printf(j, b ? "true" : "false");
-}
+#define emit_null(j) emit_printf(j, "null")
+#define emit_uint(j, n) emit_printf(j, "%" PRIu64, (uint64_t)(n))
+#define emit_bool(j, b) emit_printf(j, (b) ? "true" : "false")
 
 /* Seconds: to the microsecond below one second, else to the millisecond. */
 void emit_span(struct emit *j, tspan span);

@@ -196,89 +196,39 @@ text_escaped(struct text *t, const char *s, size_t len)
 	text_pieces(s, len, TEXT_TERMINAL, text_put_piece, t);
 }
 
-/* --- times and sizes, as short as a table wants them ------------------ */
-
-const char *
-figure_span(tspan span, char *buf, size_t size)
-{
-	int64_t us = span / TSPAN_USECONDS(1), s = span / TSPAN_SECONDS(1);
-
-	if (span == 0)
-		(void)snprintf(buf, size, "0");
-	else if (us < 1000)
-		(void)snprintf(buf, size, "%" PRId64 "us", us);
-	else if (s < 1)
-		(void)snprintf(buf, size, "%.1fms", (double)us / 1e3);
-	else if (s < 60)
-		(void)snprintf(buf, size, "%.1fs", (double)us / 1e6);
-	else if (s < 3600)
-		(void)snprintf(
-		    buf, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-	else if (s < 86400)
-		(void)snprintf(buf, size, "%" PRId64 "h%02" PRId64 "m",
-		    s / 3600, s / 60 % 60);
-	else
-		(void)snprintf(buf, size, "%" PRId64 "d%02" PRId64 "h",
-		    s / 86400, s / 3600 % 24);
-	return buf;
-}
-
-const char *
-figure_size(int64_t bytes, char *buf, size_t size)
-{
-	static const char units[] = "KMGTPE";
-	double n = (double)bytes;
-	int unit = -1;
-
-	while (n >= 1024 && units[unit + 1] != '\0') {
-		n /= 1024;
-		unit++;
-	}
-	if (unit == -1)
-		(void)snprintf(buf, size, "%" PRId64, bytes);
-	else
-		(void)snprintf(buf, size, "%.1f%c", n, units[unit]);
-	return buf;
-}
-
 /* --- the known name nearest to a mistyped word ------------------------ */
 
 /* Longer than any name we know by more than any distance we accept. */
 #define WORD_MAX_LEN 64
 
+/*
+ * How many letters have to be changed, added, left out or swapped to make b of
+ * a; WORD_MAX_LEN if one of them is longer than that.
+ */
 static unsigned
-min3(unsigned a, unsigned b, unsigned c)
-{
-	unsigned m = a < b ? a : b;
-
-	return m < c ? m : c;
-}
-
-unsigned
 suggest_distance(const char *a, const char *b)
 {
 	unsigned rows[3][WORD_MAX_LEN + 1];
-	size_t a_len = strlen(a);
-	size_t b_len = strlen(b);
-	unsigned *before = rows[0];
-	unsigned *above = rows[1];
-	unsigned *row = rows[2];
+	unsigned *before = rows[0], *above = rows[1], *row = rows[2], *spare;
+	size_t a_len = strlen(a), b_len = strlen(b);
 
 	if (a_len > WORD_MAX_LEN || b_len > WORD_MAX_LEN)
 		return WORD_MAX_LEN;
 	for (unsigned j = 0; j <= b_len; j++)
 		above[j] = j;
 	for (unsigned i = 1; i <= a_len; i++) {
-		unsigned *spare = before;
-
 		row[0] = i;
 		for (unsigned j = 1; j <= b_len; j++) {
-			row[j] = min3(above[j] + 1, row[j - 1] + 1,
-			    above[j - 1] + (a[i - 1] != b[j - 1]));
+			row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
+			if (above[j] + 1 < row[j])
+				row[j] = above[j] + 1;
+			if (row[j - 1] + 1 < row[j])
+				row[j] = row[j - 1] + 1;
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
 			    a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
+		spare = before;
 		before = above;
 		above = row;
 		row = spare;

@@ -8,14 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-
-#include "core/tstamp.h"
-
-/*
- * Text that grows up to a bound, and the characters in it: UTF-8 as RFC 3629
- * has it, without overlong forms, surrogates and numbers past U+10FFFF.
- */
 
 struct text {
 	char *data; /* len bytes, without a NUL; NULL: none yet */
@@ -68,29 +60,12 @@ void text_escaped(struct text *t, const char *s, size_t len);
  */
 size_t text_char_length(const char *p, size_t len);
 
-/* --- times and sizes for people --------------------------------------- */
-
-/* Times and sizes for people, of a few characters each. */
-
-/* Room for any of them. */
-#define FIGURE_SIZE 32
-
-/* "0", "350us", "12.5ms", "3.2s", "5m12s", "4d05h", in buf, which it returns.
- */
-const char *figure_span(tspan span, char *buf, size_t size);
-
-/* Likewise, of bytes: "512", "64.0K", "1.5G". */
-const char *figure_size(int64_t bytes, char *buf, size_t size);
-
 /* --- "is X meant?": the known name nearest to a mistyped word --------- */
 
 /*
- * How many letters have to be changed, added, left out or swapped with their
- * neighbour to make b of a; 64 if one of them is longer than that.
+ * The nearest of the names, which end with NULL, by letters that are changed,
+ * added, left out or swapped with their neighbour; NULL: none is near.
  */
-unsigned suggest_distance(const char *a, const char *b);
-
-/* The nearest of the names, which end with NULL; NULL: none is near. */
 const char *suggest_nearest(const char *word, const char *const *names);
 
 #endif
