@@ -23,22 +23,6 @@ written(void)
 	return text.failed ? NULL : text.data;
 }
 
-static const char *
-quoted(const char *s)
-{
-	begin();
-	emit_string(&json, s);
-	return written();
-}
-
-static const char *
-seconds(tspan span)
-{
-	begin();
-	emit_span(&json, span);
-	return written();
-}
-
 static void
 commas_stand_between_values_only(void)
 {
@@ -74,21 +58,26 @@ lines_end_behind_a_comma_or_a_bracket(void)
 }
 
 static void
-quotes_and_controls_are_escaped(void)
+strings_are_escaped_and_utf_8(void)
 {
-	CHECK_STR("\"a\\\"b\\\\c\\nd\\te\\u001b[2Jf\\u0001\\u007f\"",
-	    quoted("a\"b\\c\nd\te\033[2Jf\001\177"));
-}
+	static const char *const strings[][2] = {
+		{ "a\"b\\c\nd\te\033[2Jf\001\177",
+		    "\"a\\\"b\\\\c\\nd\\te\\u001b[2Jf\\u0001\\u007f\"" },
+		/* A lone tail, an overlong slash, a surrogate, a cut character.
+		 */
+		{ "\200", "\"\\ufffd\"" },
+		{ "\300\257", "\"\\ufffd\\ufffd\"" },
+		{ "\355\240\200", "\"\\ufffd\\ufffd\\ufffd\"" },
+		{ "a\342\202", "\"a\\ufffd\\ufffd\"" },
+		{ "\377b\302\205", "\"\\ufffdb\\u0085\"" },
+		{ "\303\244\360\235\204\236", "\"\303\244\360\235\204\236\"" },
+	};
 
-static void
-each_byte_that_is_not_utf_8_becomes_a_replacement(void)
-{
-	/* A lone tail, an overlong slash, a surrogate, a cut character. */
-	CHECK_STR("\"\\ufffd\"", quoted("\200"));
-	CHECK_STR("\"\\ufffd\\ufffd\"", quoted("\300\257"));
-	CHECK_STR("\"\\ufffd\\ufffd\\ufffd\"", quoted("\355\240\200"));
-	CHECK_STR("\"a\\ufffd\\ufffd\"", quoted("a\342\202"));
-	CHECK_STR("\"\\ufffdb\"", quoted("\377b"));
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		begin();
+		emit_string(&json, strings[i][0]);
+		CHECK_STR(strings[i][1], written());
+	}
 }
 
 static void
@@ -109,56 +98,46 @@ keys_have_values_of_all_kinds(void)
 }
 
 static void
-short_times_have_microseconds(void)
+times_have_microseconds_below_a_second_and_then_milliseconds(void)
 {
-	CHECK_STR("0", seconds(0));
-	CHECK_STR("0", seconds(499));
-	CHECK_STR("0.000001", seconds(500));
-	CHECK_STR("0.0125", seconds(TSPAN_USECONDS(12500)));
-	CHECK_STR("0.999999", seconds(TSPAN_SECONDS(1) - 1001));
-	CHECK_STR("1", seconds(TSPAN_SECONDS(1) - 1));
+	static const struct {
+		tspan span;
+		const char *wanted;
+	} times[] = {
+		{ 0, "0" },
+		{ 499, "0" },
+		{ 500, "0.000001" },
+		{ TSPAN_USECONDS(12500), "0.0125" },
+		{ TSPAN_SECONDS(1) - 1001, "0.999999" },
+		{ TSPAN_SECONDS(1) - 1, "1" },
+		{ TSPAN_SECONDS(1), "1" },
+		{ TSPAN_MSECONDS(1250), "1.25" },
+		{ TSPAN_SECONDS(86400) + 1000000, "86400.001" },
+		{ INT64_MAX, "9223372036.855" },
+	};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		begin();
+		emit_span(&json, times[i].span);
+		CHECK_STR(times[i].wanted, written());
+	}
 }
 
 static void
-long_times_have_milliseconds(void)
+numbers_have_six_places_and_percentages_one(void)
 {
-	CHECK_STR("1", seconds(TSPAN_SECONDS(1)));
-	CHECK_STR("1.25", seconds(TSPAN_MSECONDS(1250)));
-	CHECK_STR("86400.001", seconds(TSPAN_SECONDS(86400) + 1000000));
-	CHECK_STR("9223372036.855", seconds(INT64_MAX));
-}
+	static const double numbers[] = { 0, 3.25, 123.4567891, 12345678.0,
+		-0.0000125, NAN, -INFINITY };
 
-static void
-a_percentage_that_is_no_number_is_null(void)
-{
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		emit_number(&json, numbers[i]);
 	emit_percent(&json, 12.34);
 	emit_percent(&json, 0);
 	emit_percent(&json, NAN);
 	emit_percent(&json, INFINITY);
-	CHECK_STR("12.3,0.0,null,null", written());
-}
-
-static void
-numbers_have_six_places(void)
-{
-	emit_array(&json);
-	emit_number(&json, 0);
-	emit_number(&json, 3.25);
-	emit_number(&json, 123.4567891);
-	emit_number(&json, 12345678.0);
-	emit_number(&json, -0.0000125);
-	emit_array_end(&json);
-	CHECK_STR("[0,3.25,123.457,1.23457e+07,-1.25e-05]", written());
-}
-
-static void
-infinity_and_nan_are_null(void)
-{
-	emit_number(&json, (double)NAN);
-	CHECK_STR("null", written());
-	begin();
-	emit_number(&json, -(double)INFINITY);
-	CHECK_STR("null", written());
+	CHECK_STR("0,3.25,123.457,1.23457e+07,-1.25e-05,null,null,"
+		  "12.3,0.0,null,null",
+	    written());
 }
 
 static void
@@ -205,14 +184,10 @@ main(int argc, char **argv)
 	check.begin = begin;
 	RUN(commas_stand_between_values_only);
 	RUN(lines_end_behind_a_comma_or_a_bracket);
-	RUN(quotes_and_controls_are_escaped);
-	RUN(each_byte_that_is_not_utf_8_becomes_a_replacement);
+	RUN(strings_are_escaped_and_utf_8);
 	RUN(keys_have_values_of_all_kinds);
-	RUN(short_times_have_microseconds);
-	RUN(long_times_have_milliseconds);
-	RUN(a_percentage_that_is_no_number_is_null);
-	RUN(numbers_have_six_places);
-	RUN(infinity_and_nan_are_null);
+	RUN(times_have_microseconds_below_a_second_and_then_milliseconds);
+	RUN(numbers_have_six_places_and_percentages_one);
 	RUN(text_past_its_bound_is_refused_for_good);
 	RUN(a_long_format_is_written_whole);
 	RUN(text_for_a_terminal_holds_no_controls);
