@@ -955,14 +955,14 @@ keeper_tell_of(struct keeper *k, char verb, const char *id,
 static bool
 keeper_tell_close(struct keepers *all, struct keeper_app *app, tstamp now)
 {
-	char buf[1 + KEEPER_APP_SIZE + KEEPER_CLOSE_FDS] = { KEEPER_CLOSE };
+	char buf[KEEPER_HEAD_MAX + KEEPER_CLOSE_FDS] = { KEEPER_CLOSE };
 	int fds[KEEPER_CLOSE_FDS];
 	size_t n = app->nclosings, head;
 
 	if (n > KEEPER_CLOSE_FDS)
 		n = KEEPER_CLOSE_FDS;
-	(void)strlcpy(buf + 1, app->name, KEEPER_APP_SIZE);
-	head = 1 + strlen(buf + 1) + 1;
+	(void)strlcpy(buf + KEEPER_HEAD, app->name, KEEPER_APP_SIZE);
+	head = KEEPER_HEAD + strlen(buf + KEEPER_HEAD) + 1;
 	for (size_t i = 0; i < n; i++) {
 		fds[i] = app->closings[i].fd;
 		buf[head + i] =

@@ -27,6 +27,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -51,15 +52,14 @@
 /* A pipe of a worker. */
 struct source {
 	struct source *next;
-	char id[KEEPER_ID_LEN];
-	char verb; /* KEEPER_OUTPUT or KEEPER_ERRORS */
 	int fd;
 	char *last; /* last line that was not blank; NULL: none, or not known */
 	size_t last_len;
 	char *line; /* what is not passed on yet; NULL: nothing */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
-	char app[];
+	size_t head_len;
+	char head[]; /* of its packets: KEEPER_OUTPUT or KEEPER_ERRORS */
 };
 
 static struct source *sources;
@@ -69,12 +69,6 @@ static int epfd;
 
 /* Lines that may still be passed on of a pipe, in its turn or its last. */
 static size_t allowed;
-
-/* Descriptors to be closed when the daemon says so. */
-static int closing[KEEPER_CLOSE_FDS];
-static char how_to_close[KEEPER_CLOSE_FDS];
-static size_t nclosing;
-static char closing_app[KEEPER_APP_SIZE];
 
 /* The packet in hand: only pages with text in them take memory. */
 static char packet[KEEPER_HEAD_MAX + KEEPER_LINE_MAX];
@@ -108,15 +102,15 @@ keeper_say(const char *buf, size_t len, int fd)
  * looks a last time whether the keeper is busy: one of both sees the other.
  */
 static void
-keeper_does(char verb, const char *id, const char *app)
+keeper_does(const char *head)
 {
 	const char busy = KEEPER_BUSY;
 
 	atomic_fetch_add(&page->moves, 1);
-	if (id != NULL)
-		memcpy(page->id, id, KEEPER_ID_LEN);
-	(void)memccpy(page->app, app, 0, sizeof(page->app) - 1);
-	atomic_store(&page->busy, (unsigned char)verb);
+	memcpy(page->id, head + 1, KEEPER_ID_LEN);
+	(void)memccpy(
+	    page->app, head + KEEPER_HEAD, '\0', sizeof(page->app) - 1);
+	atomic_store(&page->busy, (unsigned char)head[0]);
 	if (atomic_exchange(&page->watched, 1) == 0)
 		keeper_say(&busy, 1, -1);
 }
@@ -153,20 +147,17 @@ keeper_note_last(struct source *s, const char *lines, size_t len)
 
 /*
  * Says text[from .. end), without a newline at its end, behind a head, which
- * overwrites what is before it: that has been said, or is the place of the
- * first head.
+ * overwrites what has been said, or stands in the place of the first head.
  */
 static void
 keeper_say_text(struct source *s, char verb, size_t from, size_t end)
 {
-	size_t name = strlen(s->app) + 1;
-	char *at = text + from - KEEPER_HEAD - name;
+	char *at = text + from - s->head_len;
 
 	if (verb == KEEPER_ERRORS)
 		keeper_note_last(s, text + from, end - from);
+	memcpy(at, s->head, s->head_len);
 	at[0] = verb;
-	memcpy(at + 1, s->id, sizeof(s->id));
-	memcpy(at + KEEPER_HEAD, s->app, name);
 	keeper_say(at, (size_t)(text + end - at), -1);
 }
 
@@ -194,7 +185,7 @@ keeper_cut(struct source *s, size_t searched, size_t len)
 		}
 		if (lines == KEEPER_LINES ||
 		    (lines > 0 && at - from > KEEPER_TEXT)) {
-			keeper_say_text(s, s->verb, from, end);
+			keeper_say_text(s, s->head[0], from, end);
 			from = end + 1;
 			lines = 0;
 		}
@@ -203,7 +194,7 @@ keeper_cut(struct source *s, size_t searched, size_t len)
 		allowed--;
 	}
 	if (lines > 0) {
-		keeper_say_text(s, s->verb, from, end);
+		keeper_say_text(s, s->head[0], from, end);
 		from = end + 1;
 	}
 	if (s->cutting)
@@ -241,7 +232,7 @@ keeper_read_lines(struct source *s, size_t bytes)
 		bytes -= (size_t)n < bytes ? (size_t)n : bytes;
 		len = keeper_cut(s, len, len + (size_t)n);
 		if (len == KEEPER_LINE_MAX) {
-			keeper_say_text(s, s->verb, 0, len);
+			keeper_say_text(s, s->head[0], 0, len);
 			s->cutting = true;
 			len = 0;
 		}
@@ -261,15 +252,11 @@ keeper_read(struct source *s)
 	allowed = TURN_LINES;
 	len = keeper_read_lines(s, unfinished == s ? 0 : TURN);
 	unfinished = allowed == 0 && len > 0 ? s : NULL;
-	if (len == 0)
-		return;
 	s->line = malloc(len);
-	if (s->line == NULL) {
-		keeper_say_text(s, s->verb, 0, len);
-		return;
-	}
-	memcpy(s->line, text, len);
-	s->len = len;
+	if (s->line != NULL)
+		memcpy(s->line, text, s->len = len);
+	else if (len > 0)
+		keeper_say_text(s, s->head[0], 0, len);
 }
 
 /*
@@ -287,14 +274,14 @@ keeper_read_last(struct source *s)
 	allowed = KEEPER_LAST_LINES;
 	len = keeper_read_lines(s, KEEPER_LAST_TEXT);
 	if (allowed > 0 && len > 0) {
-		keeper_say_text(s, s->verb, 0, len);
+		keeper_say_text(s, s->head[0], 0, len);
 		len = 0;
 	} else if (allowed == 0) {
 		/* The last line is to be known even so. */
 		n = read(s->fd, text + len, KEEPER_LINE_MAX - len);
 		if (n > 0)
 			len += (size_t)n;
-		if (s->verb == KEEPER_ERRORS)
+		if (s->head[0] == KEEPER_ERRORS)
 			keeper_note_last(s, text, len);
 	}
 	(void)ioctl(s->fd, FIONREAD, &more);
@@ -305,20 +292,19 @@ keeper_read_last(struct source *s)
 	keeper_say_text(s, KEEPER_LEFT_OUT, 0, sizeof(left));
 }
 
-/* --- workers ----------------------------------------------------------- */
-
 static void
-keeper_hold(const char *id, const char *app, char verb, int fd)
+keeper_hold(const char *head, char verb, int fd)
 {
-	struct source *s = calloc(1, sizeof(*s) + strlen(app) + 1);
+	size_t len = KEEPER_HEAD + strlen(head + KEEPER_HEAD) + 1;
+	struct source *s = calloc(1, sizeof(*s) + len);
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
 
 	if (s == NULL || epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == -1)
 		_exit(EX_OSERR);
-	memcpy(s->id, id, sizeof(s->id));
-	memcpy(s->app, app, strlen(app));
-	s->verb = verb;
 	s->fd = fd;
+	s->head_len = len;
+	memcpy(s->head, head, len);
+	s->head[0] = verb;
 	s->next = sources;
 	sources = s;
 }
@@ -333,12 +319,12 @@ keeper_leave(const char *id)
 
 	memcpy(buf + 1, id, KEEPER_ID_LEN);
 	while ((s = *at) != NULL) {
-		if (memcmp(s->id, id, KEEPER_ID_LEN) != 0) {
+		if (memcmp(s->head + 1, id, KEEPER_ID_LEN) != 0) {
 			at = &s->next;
 			continue;
 		}
 		*at = s->next;
-		keeper_does(s->verb, s->id, s->app);
+		keeper_does(s->head);
 		keeper_read_last(s);
 		if (s->last != NULL) {
 			len = KEEPER_HEAD + s->last_len;
@@ -354,8 +340,6 @@ keeper_leave(const char *id)
 	keeper_say(buf, len, -1);
 }
 
-/* --- closing ----------------------------------------------------------- */
-
 static void
 keeper_interrupted(int sig)
 {
@@ -368,7 +352,7 @@ keeper_interrupted(int sig)
  * goes on without us: also that of a socket that lies in one of these.
  */
 static void
-keeper_close_all(const int *fds, const char *how, size_t n)
+keeper_close_all(const int *fds, size_t n, const char *how)
 {
 	const struct itimerval ticks = { .it_interval.tv_usec = LINGER,
 		.it_value.tv_usec = LINGER };
@@ -377,15 +361,14 @@ keeper_close_all(const int *fds, const char *how, size_t n)
 	(void)setitimer(ITIMER_REAL, &ticks, NULL);
 	for (size_t i = 0; i < n; i++) {
 		atomic_fetch_add(&page->moves, 1);
-		while (how != NULL && how[i] == KEEPER_DRAIN &&
+		while (*how == KEEPER_DRAIN &&
 		    recv(fds[i], packet, sizeof(packet), MSG_DONTWAIT) > 0)
 			continue;
 		(void)close(fds[i]);
+		how += *how != '\0';
 	}
 	(void)setitimer(ITIMER_REAL, &none, NULL);
 }
-
-/* --- taking back ------------------------------------------------------- */
 
 /* Receives, in the place of a dead worker, all there is, and passes it on. */
 static void
@@ -408,14 +391,12 @@ keeper_empty(const char *id, int end)
 		keeper_say(buf, KEEPER_HEAD + (size_t)n,
 		    got.nfds > 0 ? got.fds[0] : -1);
 		/* By now it may be the last. */
-		keeper_close_all(got.fds, NULL, got.nfds);
+		keeper_close_all(got.fds, got.nfds, "");
 	}
 	(void)close(end);
 	buf[0] = KEEPER_EMPTY;
 	keeper_say(buf, KEEPER_HEAD, -1);
 }
-
-/* --- what the daemon says ---------------------------------------------- */
 
 /*
  * Hears one packet and carries it out; false: there is none. An error of the
@@ -424,8 +405,10 @@ keeper_empty(const char *id, int end)
 static bool
 keeper_hear(void)
 {
-	char buf[KEEPER_SAID_MAX + KEEPER_CLOSE_FDS];
-	const char *at = buf + 1, *app = buf + KEEPER_HEAD, done = KEEPER_DONE;
+	static char buf[KEEPER_SAID_MAX + 1], closing_said[sizeof(buf)];
+	static int closing[KEEPER_CLOSE_FDS];
+	static size_t nclosing;
+	const char *how = closing_said + KEEPER_HEAD, done = KEEPER_DONE;
 	struct fdpass_got got;
 	/* What is to be closed is closed before anything else is touched. */
 	ssize_t n = fdpass_recv(KEEPER_FD, buf, KEEPER_SAID_MAX,
@@ -440,35 +423,35 @@ keeper_hear(void)
 	}
 	/* Behind a head there is a name, and behind all a NUL. */
 	memset(buf + n, '\0', sizeof(buf) - (size_t)n);
+	how += strlen(how) + 1;
 	switch (buf[0]) {
 	case KEEPER_HOLD:
 		if (got.nfds != KEEPER_HOLD_FDS)
 			_exit(EX_OSERR);
-		keeper_hold(at, app, KEEPER_ERRORS, got.fds[1]);
-		keeper_hold(at, app, KEEPER_OUTPUT, got.fds[0]);
+		keeper_hold(buf, KEEPER_ERRORS, got.fds[1]);
+		keeper_hold(buf, KEEPER_OUTPUT, got.fds[0]);
 		break;
 	case KEEPER_LEAVE:
-		keeper_leave(at);
+		keeper_leave(buf + 1);
 		break;
 	case KEEPER_TAKE:
 		if (got.nfds != 1)
 			_exit(EX_OSERR);
-		keeper_does(KEEPER_TAKE, at, app);
-		keeper_empty(at, got.fds[0]);
+		keeper_does(buf);
+		keeper_empty(buf + 1, got.fds[0]);
 		return true;
 	case KEEPER_CLOSE:
 		/* They are kept until the daemon has closed its own. */
 		if (got.nfds > KEEPER_CLOSE_FDS)
 			_exit(EX_OSERR);
-		keeper_close_all(closing, how_to_close, nclosing);
+		keeper_close_all(closing, nclosing, how);
 		nclosing = got.nfds;
 		memcpy(closing, got.fds, nclosing * sizeof(*closing));
-		memcpy(how_to_close, at + strlen(at) + 1, nclosing);
-		(void)memccpy(closing_app, at, 0, sizeof(closing_app) - 1);
+		memcpy(closing_said, buf, sizeof(buf));
 		break;
 	case KEEPER_CLOSED:
-		keeper_does(KEEPER_CLOSE, NULL, closing_app);
-		keeper_close_all(closing, how_to_close, nclosing);
+		keeper_does(closing_said);
+		keeper_close_all(closing, nclosing, how);
 		nclosing = 0;
 		break;
 	default:
@@ -478,13 +461,9 @@ keeper_hear(void)
 	return true;
 }
 
-/* --- the loop ---------------------------------------------------------- */
-
 int
 main(void)
 {
-	static const char usage[] =
-	    "apppool-keeper is started by apppoold(8)\n";
 	struct epoll_event event = { .events = EPOLLIN };
 	/* No SA_RESTART: it ends what it interrupts. */
 	const struct sigaction tick = { .sa_handler = keeper_interrupted };
@@ -503,7 +482,8 @@ main(void)
 	epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (page == MAP_FAILED || epfd == -1 ||
 	    epoll_ctl(epfd, EPOLL_CTL_ADD, KEEPER_FD, &event) == -1) {
-		(void)!write(STDERR_FILENO, usage, sizeof(usage) - 1);
+		(void)dprintf(STDERR_FILENO,
+		    "apppool-keeper is started by apppoold(8)\n");
 		_exit(EX_USAGE);
 	}
 	(void)close(KEEPER_PAGE_FD);
@@ -516,7 +496,7 @@ main(void)
 		if (s == NULL && epoll_wait(epfd, &event, 1, -1) == 1)
 			s = event.data.ptr;
 		if (s != NULL) {
-			keeper_does(s->verb, s->id, s->app);
+			keeper_does(s->head);
 			keeper_read(s);
 		}
 	}

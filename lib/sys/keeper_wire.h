@@ -64,10 +64,11 @@
 #define KEEPER_EMPTY 'E'
 
 /*
- * Down: the name of an app, and for each of up to KEEPER_CLOSE_FDS descriptors,
- * which come with it, how it is closed; KEEPER_DRAIN: a Unix socket, after what
- * lies in it has been read. They are closed at KEEPER_CLOSED, which is said
- * when the daemon has closed its own; the keeper does nothing else before.
+ * Down: NULs for an identifier, the name of an app, and for each of up to
+ * KEEPER_CLOSE_FDS descriptors, which come with it, how it is closed;
+ * KEEPER_DRAIN: a Unix socket, after what lies in it has been read. They are
+ * closed at KEEPER_CLOSED, which is said when the daemon has closed its own;
+ * the keeper does nothing else before.
  */
 #define KEEPER_CLOSE 'C'
 #define KEEPER_CLOSE_FDS 32

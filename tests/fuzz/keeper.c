@@ -216,11 +216,14 @@ static void
 come(int i)
 {
 	struct worker *w = &workers[i];
+	char head[HEAD] = "";
 
+	memcpy(head + 1, w->id, KEEPER_ID_LEN);
+	memcpy(head + KEEPER_HEAD, APP, sizeof(APP));
 	w->len = w->taken = w->heard = 0;
 	w->partly = w->cut = false;
 	w->left_out = 0;
-	keeper_hold(w->id, APP, w->verb, i);
+	keeper_hold(head, w->verb, i);
 }
 
 static void
@@ -263,7 +266,7 @@ source_of(const struct worker *w)
 {
 	struct source *s = sources;
 
-	while (memcmp(s->id, w->id, KEEPER_ID_LEN) != 0)
+	while (memcmp(s->head + 1, w->id, KEEPER_ID_LEN) != 0)
 		s = s->next;
 	return s;
 }

@@ -258,7 +258,8 @@ serve(struct keeper *k, bool answers)
 		packet[0] = KEEPER_LEAVE;
 		break;
 	case KEEPER_CLOSE:
-		assert(n > 5 && got.nfds == (size_t)n - 5);
+		assert(n > KEEPER_HEAD + 4);
+		assert(got.nfds == (size_t)n - KEEPER_HEAD - 4);
 		break;
 	default:
 		assert(packet[0] == KEEPER_CLOSED);

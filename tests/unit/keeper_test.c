@@ -425,13 +425,22 @@ is_hung_up(int fd, int limit)
 	return poll(&p, 1, limit) == 1 && (p.revents & POLLHUP) != 0;
 }
 
+static void
+give_to_close(int fd, char how)
+{
+	char buf[] = "C\0\0\0\0\0\0\0\0web\0-";
+
+	buf[sizeof(buf) - 2] = how;
+	CHECK_EQ(sizeof(buf) - 1, fdpass_send(sock, buf, sizeof(buf) - 1, fd));
+}
+
 TEST(descriptors_are_closed_when_the_daemon_has_closed_its_own)
 {
 	int pair[2], out;
 
 	out = hold(ONE);
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	CHECK_EQ(6, fdpass_send(sock, "Cweb\0-", 6, pair[0]));
+	give_to_close(pair[0], '-');
 	CHECK_STR("D", heard());
 	close(pair[0]);
 	/* Nothing else is done meanwhile. */
@@ -452,7 +461,7 @@ TEST(what_lies_in_a_socket_is_read_before_it_is_closed)
 
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	CHECK_EQ(1, write(pair[1], "x", 1));
-	CHECK_EQ(6, fdpass_send(sock, "Cweb\0d", 6, pair[0]));
+	give_to_close(pair[0], 'd');
 	CHECK_STR("D", heard());
 	close(pair[0]);
 	CHECK_EQ(1, fdpass_send(sock, "Z", 1, -1));
