@@ -36,10 +36,7 @@
 #include "sys/fdpass.h"
 #include "sys/keeper_wire.h"
 
-/*
- * Bytes read from a pipe in its turn, and lines passed on: others, and what the
- * daemon says, wait so long for theirs.
- */
+/* Bytes read in a pipe's turn, and lines passed on: what others wait for. */
 #define TURN 8192
 #define TURN_LINES 256
 
