@@ -66,10 +66,17 @@ strings_are_escaped_and_utf_8(void)
 		/* A lone tail, an overlong slash, a surrogate, a cut character.
 		 */
 		{ "\200", "\"\\ufffd\"" },
+		{ "\301\277", "\"\\ufffd\\ufffd\"" },
+		{ "\340\237\277", "\"\\ufffd\\ufffd\\ufffd\"" },
+		{ "\360\217\277\277", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
+		{ "\364\220\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
+		{ "\365\200\200\200", "\"\\ufffd\\ufffd\\ufffd\\ufffd\"" },
 		{ "\300\257", "\"\\ufffd\\ufffd\"" },
 		{ "\355\240\200", "\"\\ufffd\\ufffd\\ufffd\"" },
 		{ "a\342\202", "\"a\\ufffd\\ufffd\"" },
 		{ "\377b\302\205", "\"\\ufffdb\\u0085\"" },
+		{ "\302\240\357\277\277\364\217\277\277",
+		    "\"\302\240\357\277\277\364\217\277\277\"" },
 		{ "\303\244\360\235\204\236", "\"\303\244\360\235\204\236\"" },
 	};
 

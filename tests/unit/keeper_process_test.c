@@ -1,15 +1,11 @@
 /* What the daemon closes itself, and what it has the keeper do. */
 
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <libgen.h>
 #include <limits.h>
-#include <linux/userfaultfd.h>
 
 #include "daemon/keeper.h"
 
@@ -77,74 +73,6 @@ is_hung_up(int fd)
 	struct pollfd p = { .fd = fd, .events = POLLIN };
 
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
-}
-
-/* Sends from a page that nobody ever provides, and so has the socket locked. */
-static _Noreturn void
-sit_in_send(int fd)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	reg.range.start = (uintptr_t)page;
-	reg.range.len = 4096;
-	if (uffd == -1 || page == MAP_FAILED ||
-	    ioctl(uffd, UFFDIO_API, &api) == -1 ||
-	    ioctl(uffd, UFFDIO_REGISTER, &reg) == -1)
-		_exit(1);
-	/* Our end gives the lock back. */
-	(void)alarm(10);
-	(void)!syscall(SYS_sendto, fd, page, 64, 0, NULL, 0);
-	_exit(0);
-}
-
-/* Waits until the process is in that page; false: it has ended. */
-static bool
-sits(pid_t pid)
-{
-	char path[64], place[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
-	do {
-		place[0] = '\0';
-		f = fopen(path, "re");
-		if (f != NULL) {
-			(void)!fgets(place, sizeof(place), f);
-			fclose(f);
-		}
-		if (strcmp(place, "handle_userfault") == 0)
-			return true;
-	} while (waitpid(pid, NULL, WNOHANG) == 0);
-	return false;
-}
-
-static void
-a_connection_that_somebody_has_locked_holds_nobody_up(void)
-{
-	int client, server;
-	tstamp begun;
-	pid_t sitter;
-
-	server = tcp_lingering(&client, 20);
-	/* The end of the client does not linger: it is closed here. */
-	sitter = fork();
-	if (sitter == 0)
-		sit_in_send(client);
-	if (!sits(sitter))
-		SKIP("userfaultfd is not for us here");
-	begun = clock_now();
-	keeper_close_conn(fixture.group, client, true, false);
-	CHECK(clock_now() - begun < TSPAN_SECONDS(5));
-	CHECK(!is_open(client));
-	kill(sitter, SIGKILL);
-	CHECK_EQ(sitter, waitpid(sitter, NULL, 0));
-	close(server);
 }
 
 static void
@@ -401,7 +329,6 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	check.begin = begin;
 	check.end = end;
-	RUN(a_connection_that_somebody_has_locked_holds_nobody_up);
 	RUN(one_that_lingers_is_closed_by_a_keeper);
 	RUN(a_unix_socket_is_closed_here_unless_descriptors_lie_in_it);
 	RUN(thousands_are_closed_by_one_keeper);

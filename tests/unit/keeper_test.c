@@ -132,21 +132,6 @@ print(int fd, const char *text)
 	CHECK_EQ((ssize_t)strlen(text), write(fd, text, strlen(text)));
 }
 
-/* Prints so many of one byte, whatever room there is in the pipe. */
-static void
-print_many(int fd, char byte, size_t count)
-{
-	char text[4096];
-
-	memset(text, byte, sizeof(text));
-	while (count > 0) {
-		size_t len = count < sizeof(text) ? count : sizeof(text);
-
-		CHECK_EQ((ssize_t)len, write(fd, text, len));
-		count -= len;
-	}
-}
-
 /* The keeper says no more and exits. */
 static void
 end(void)
@@ -160,45 +145,6 @@ end(void)
 	close(sock);
 }
 
-/* Prints that, which the keeper passes on so. */
-static void
-passes_on(int fd, const char *printed, const char *wanted)
-{
-	print(fd, printed);
-	CHECK_STR(wanted, heard());
-}
-
-TEST(lines_come_whole_with_their_worker_and_whether_they_are_errors)
-{
-	int one, two[2];
-
-	one = hold(ONE);
-	hold_both(TWO, two);
-	passes_on(one, "first\nsecond\n", OUT(ONE) "first\nsecond");
-	passes_on(two[0], "third\n", OUT(TWO) "third");
-	passes_on(two[1], "fourth\n", ERR(TWO) "fourth");
-	passes_on(one, "whole\nbegin", OUT(ONE) "whole");
-	passes_on(one, "ning\n\nnext", OUT(ONE) "beginning\n");
-	passes_on(one, "\n", OUT(ONE) "next");
-}
-
-TEST(the_beginning_of_a_line_comes_when_its_worker_leaves)
-{
-	int fd;
-
-	fd = hold(ONE);
-	print(fd, "last words");
-	leave(ONE);
-	CHECK_STR(OUT(ONE) "last words", heard());
-	CHECK_STR("W" ONE, heard());
-	/* The keeper has closed the pipe. */
-	CHECK_STR("D", heard());
-	signal(SIGPIPE, SIG_IGN);
-	CHECK_EQ(-1, write(fd, "x", 1));
-	CHECK_EQ(EPIPE, errno);
-	close(fd);
-}
-
 TEST(what_is_left_at_the_end_is_passed_on)
 {
 	int fd;
@@ -208,29 +154,6 @@ TEST(what_is_left_at_the_end_is_passed_on)
 	CHECK_EQ(0, shutdown(sock, SHUT_WR));
 	CHECK_STR(OUT(ONE) "whole", heard());
 	CHECK_STR(OUT(ONE) "beginning", heard());
-}
-
-TEST(a_line_over_64_KiB_is_cut_and_the_next_is_whole)
-{
-	int fd;
-
-	fd = hold(ONE);
-	print_many(fd, 'x', 100000);
-	print(fd, "\nnext\n");
-	CHECK_EQ(KEEPER_HEAD + 4 + KEEPER_LINE_MAX, strlen(heard()));
-	CHECK_STR(OUT(ONE) "next", heard());
-}
-
-TEST(a_packet_has_32_lines_at_most)
-{
-	int fd;
-
-	fd = hold(ONE);
-	print(fd,
-	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
-	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n");
-	CHECK_EQ(KEEPER_HEAD + 4 + 31, strlen(heard()));
-	CHECK_EQ(KEEPER_HEAD + 4 + 7, strlen(heard()));
 }
 
 /* --- standard error ------------------------------------------------------ */
@@ -250,6 +173,9 @@ last_after(const char *printed)
 	CHECK_EQ(KEEPER_LAST_LINE, packet[0]);
 	memcpy(line, packet + KEEPER_HEAD, sizeof(line) - 1);
 	CHECK_STR("D", heard());
+	/* The keeper has closed the pipes. */
+	signal(SIGPIPE, SIG_IGN);
+	CHECK_ERRNO(EPIPE, (int)write(to[1], "x", 1));
 	close(to[0]);
 	close(to[1]);
 	return line;
@@ -266,27 +192,6 @@ TEST(the_last_line_comes_after_all_others)
 	CHECK_EQ(0, kill(pid, SIGCONT));
 	CHECK_STR(ERR(ONE) "one\ntwo", heard());
 	CHECK_STR("W" ONE "two", heard());
-	CHECK_STR("D", heard());
-}
-
-TEST(of_many_last_lines_1024_come_the_rest_is_counted_and_the_last_known)
-{
-	uint32_t left;
-	int to[2];
-
-	hold_both(ONE, to);
-	CHECK_EQ(0, kill(pid, SIGSTOP));
-	print_many(to[1], '\n', 60000);
-	print(to[1], "the reason\n");
-	leave(ONE);
-	CHECK_EQ(0, kill(pid, SIGCONT));
-	for (int lines = 0; heard()[0] == KEEPER_ERRORS; lines++)
-		NEED(lines < 60000);
-	CHECK_EQ(KEEPER_LEFT_OUT, packet[0]);
-	memcpy(&left, packet + KEEPER_HEAD + 4, sizeof(left));
-	/* Some are read before the keeper hears that the worker is gone. */
-	CHECK(left > 0 && left <= 60011 - KEEPER_LAST_LINES);
-	CHECK_STR("W" ONE "the reason", heard());
 	CHECK_STR("D", heard());
 }
 

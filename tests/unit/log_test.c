@@ -138,30 +138,6 @@ syslog_gets_facility_and_severity_in_one_number(void)
 	CHECK_STR(expected, formatted(LOG_HEAD_SYSLOG, false, NULL, "hello"));
 }
 
-static void
-controls_and_broken_utf8_are_escaped(void)
-{
-	CHECK_STR("<6>a\\x1b[1m\tb\\x0ac\\x7f \\xff\\xc3( \\xc2\\x9b ä€𝄞",
-	    formatted(LOG_HEAD_JOURNAL, false, NULL,
-		"a\x1b[1m\tb\nc\x7f \xff\xc3( \xc2\x9b ä€𝄞"));
-}
-
-static void
-utf8_is_what_rfc_3629_says(void)
-{
-	static const char *const wrong[] = { "\xc2", "\x80", "\xc1\xbf",
-		"\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
-		"\xf4\x90\x80\x80", "\xf5\x80\x80\x80" };
-
-	CHECK_EQ(1, text_char_length("a", 1));
-	CHECK_EQ(2, text_char_length("\xc2\x80", 2));
-	CHECK_EQ(3, text_char_length("\xef\xbf\xbf", 3));
-	CHECK_EQ(4, text_char_length("\xf4\x8f\xbf\xbf", 4));
-	CHECK_EQ(0, text_char_length("\xc2\x80", 1));
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		CHECK_EQ(0, text_char_length(wrong[i], strlen(wrong[i])));
-}
-
 /* Standard error becomes the writing end; returns the reading end. */
 static int
 redirect_to_pipe(void)
@@ -295,25 +271,6 @@ lines_have_the_time_to_which_the_wall_clock_is_set(void)
 	log_stop(PATIENCE);
 	CHECK_EQ(1, lines_in_file(then));
 	CHECK_EQ(2, lines_in_file(now));
-}
-
-static void
-a_line_of_64_kib_comes_whole(void)
-{
-	static char line[LOG_LINE_MAX];
-	int fd = redirect_to_pipe();
-
-	NEED(log_start() == 0);
-	memset(line, 'z', sizeof(line));
-	log_printed(LOG_LEVEL_INFO, line, sizeof(line));
-	text_len = 0;
-	while (text_len < sizeof(line) + 20 &&
-	    read_more(fd, (int)(PATIENCE / 1000000)))
-		continue;
-	CHECK(text_len > sizeof(line));
-	CHECK_EQ(sizeof(line), strspn(strchr(text, 'z'), "z"));
-	CHECK_EQ('\n', text[text_len - 1]);
-	log_stop(PATIENCE);
 }
 
 static void
@@ -570,12 +527,9 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_line_begins_with_time_and_level_and_names_its_worker);
 	RUN(syslog_gets_facility_and_severity_in_one_number);
-	RUN(controls_and_broken_utf8_are_escaped);
-	RUN(utf8_is_what_rfc_3629_says);
 	RUN_ALONE(errno_is_named_and_kept);
 	RUN_ALONE(less_urgent_lines_than_asked_for_are_not_written);
 	RUN_ALONE(lines_have_the_time_to_which_the_wall_clock_is_set);
-	RUN_ALONE(a_line_of_64_kib_comes_whole);
 	RUN_ALONE(a_repeated_line_is_logged_once_a_minute_with_a_count);
 	RUN_ALONE(fatal_writes_and_exits_71);
 	RUN_ALONE(a_reader_that_does_not_read_holds_nobody_up);
