@@ -307,11 +307,10 @@ main(int argc, char **argv)
 	if (o.test || o.print)
 		return check(&o);
 	hold_signals();
-	if (activation_take() == -1) {
+	if (manager_open() == -1) {
 		perror("apppoold: LISTEN_FDS");
 		return EX_OSERR;
 	}
-	notify_open();
 	conf = load(o.file, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;

@@ -502,11 +502,10 @@ main(int argc, char **argv)
 	}
 	/* Nobody is to look into us, or at the clients that we have. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	if (log_open(&log) == -1 || activation_take() == -1) {
+	if (log_open(&log) == -1 || manager_open() == -1) {
 		perror("apppool-counter");
 		return EX_OSERR;
 	}
-	notify_open();
 	if (!service_init(&s, alone))
 		return EX_OSERR;
 	if (alone)

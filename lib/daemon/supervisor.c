@@ -316,7 +316,6 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	const char *slow_look =
 	    "looking at a file takes long (a dead file server?): "
 	    "another thread helps";
-
 	sigset_t set;
 
 	memset(s, 0, sizeof(*s));

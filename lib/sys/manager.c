@@ -69,18 +69,6 @@ activation_read(const char *pid, const char *fds, const char *names)
 	return (int)count;
 }
 
-int
-activation_take(void)
-{
-	int rc = activation_read(getenv("LISTEN_PID"), getenv("LISTEN_FDS"),
-	    getenv("LISTEN_FDNAMES"));
-
-	(void)unsetenv("LISTEN_PID");
-	(void)unsetenv("LISTEN_FDS");
-	(void)unsetenv("LISTEN_FDNAMES");
-	return rc;
-}
-
 size_t
 activation_find(const char *name, size_t max, int *out)
 {
@@ -124,13 +112,19 @@ notify_number(const char *variable)
 	return n;
 }
 
-void
-notify_open(void)
+int
+manager_open(void)
 {
 	const char *where = getenv("NOTIFY_SOCKET");
 	uint64_t usec = notify_number("WATCHDOG_USEC");
+	int rc = activation_read(getenv("LISTEN_PID"), getenv("LISTEN_FDS"),
+	    getenv("LISTEN_FDNAMES"));
+	int error = errno;
 
-	notify_close();
+	if (manager.fd != -1)
+		(void)close(manager.fd);
+	manager.fd = -1;
+	manager.watchdog = 0;
 	/* A path, or '@' and an abstract name. */
 	if (where != NULL && (where[0] == '/' || where[0] == '@') &&
 	    where[1] != '\0') {
@@ -144,18 +138,14 @@ notify_open(void)
 	    (getenv("WATCHDOG_PID") == NULL ||
 		notify_number("WATCHDOG_PID") == (uint64_t)getpid()))
 		manager.watchdog = TSPAN_USECONDS(usec);
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)unsetenv("WATCHDOG_PID");
 	(void)unsetenv("WATCHDOG_USEC");
-}
-
-void
-notify_close(void)
-{
-	if (manager.fd != -1)
-		(void)close(manager.fd);
-	manager.fd = -1;
-	manager.watchdog = 0;
+	errno = error;
+	return rc;
 }
 
 bool

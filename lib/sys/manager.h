@@ -8,21 +8,16 @@
 
 #include "core/tstamp.h"
 
-/* --- sockets that it gave us ------------------------------------------ */
-
 /*
- * Sockets given to us by the service manager, as sd_listen_fds(3) describes:
- * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES.
+ * Takes what the variables of the environment say, and removes them, so that no
+ * worker speaks for us: NOTIFY_SOCKET and WATCHDOG_* of sd_notify(3), LISTEN_*
+ * of sd_listen_fds(3), whose descriptors get CLOEXEC. To be called once, before
+ * any fork, thread or open. Returns how many descriptors there are; 0 also
+ * where they are meant for another process; -1 with errno (EINVAL: the
+ * variables make no sense, EBADF: a descriptor is not open, ENOMEM), and then
+ * there are none.
  */
-
-/*
- * Takes the descriptors given: sets CLOEXEC on them and removes the variables
- * from the environment. To be called once, before any fork, thread or open.
- * Returns how many there are; 0 also where the variables are meant for another
- * process; -1 with errno (EINVAL: the variables make no sense, EBADF: a
- * descriptor is not open, ENOMEM), and then there are none.
- */
-int activation_take(void);
+int manager_open(void);
 
 /*
  * Writes up to max descriptors of that name ("unknown": none was given) to
@@ -31,19 +26,7 @@ int activation_take(void);
  */
 size_t activation_find(const char *name, size_t max, int *out);
 
-/* --- messages to it --------------------------------------------------- */
-
-/*
- * Messages to the service manager, in the protocol of sd_notify(3). Without a
- * service manager these functions do nothing.
- */
-
-/*
- * Takes NOTIFY_SOCKET, and removes it and WATCHDOG_* from the environment,
- * so that no worker speaks for us. To be called once, before any thread.
- */
-void notify_open(void);
-void notify_close(void);
+/* Without a service manager the functions from here on do nothing. */
 
 /* Whether there is a service manager to be told. */
 bool notify_wanted(void);

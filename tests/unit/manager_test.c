@@ -32,7 +32,7 @@ given(const char *count, const char *names)
 	setenv("LISTEN_FDS", count, 1);
 	if (names != NULL)
 		setenv("LISTEN_FDNAMES", names, 1);
-	return activation_take();
+	return manager_open();
 }
 
 static bool
@@ -76,10 +76,10 @@ descriptors_for_another_process_are_not_taken(void)
 	CHECK_EQ(0, given("0", "a"));
 	setenv("LISTEN_PID", "1", 1);
 	setenv("LISTEN_FDS", "3", 1);
-	CHECK_EQ(0, activation_take());
+	CHECK_EQ(0, manager_open());
 	CHECK(!is_cloexec(3));
 	CHECK(getenv("LISTEN_FDS") == NULL);
-	CHECK_EQ(0, activation_take());
+	CHECK_EQ(0, manager_open());
 }
 
 static void
@@ -111,8 +111,15 @@ manager(void)
 	(void)strcpy(addr.sun_path, path);
 	CHECK_EQ(0, bind(fd, (void *)&addr, sizeof(addr)));
 	setenv("NOTIFY_SOCKET", path, 1);
-	notify_open();
+	(void)manager_open();
 	return fd;
+}
+
+static void
+end(void)
+{
+	unsetenv("NOTIFY_SOCKET");
+	(void)manager_open();
 }
 
 static const char *
@@ -152,7 +159,7 @@ the_watchdog_of_this_process_alone_is_ours(void)
 	CHECK(getenv("NOTIFY_SOCKET") == NULL);
 	CHECK(getenv("WATCHDOG_USEC") == NULL);
 	CHECK(getenv("WATCHDOG_PID") == NULL);
-	notify_close();
+	end();
 	CHECK_EQ(0, notify_watchdog());
 
 	setenv("WATCHDOG_USEC", "30000000", 1);
@@ -165,7 +172,7 @@ static void
 without_a_manager_nothing_happens(void)
 {
 	unsetenv("NOTIFY_SOCKET");
-	notify_open();
+	(void)manager_open();
 	CHECK(!notify_wanted());
 	CHECK_EQ(0, notify_watchdog());
 	CHECK_EQ(0, notify_send("READY=1"));
@@ -200,7 +207,7 @@ main(int argc, char **argv)
 	RUN_ALONE(descriptors_without_names_are_unknown);
 	RUN_ALONE(descriptors_for_another_process_are_not_taken);
 	RUN_ALONE(nonsense_is_refused);
-	check.end = notify_close;
+	check.end = end;
 	RUN(a_state_is_one_datagram);
 	RUN(the_watchdog_of_this_process_alone_is_ours);
 	RUN(without_a_manager_nothing_happens);
