@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "daemon/counter.h"
 #include "daemon/group.h"
@@ -106,21 +107,43 @@ supervisor_is_over(const struct supervisor *s)
 /* Between a SIGHUP that may be of the terminal's end, and that end. */
 #define HANGUP_TIME TSPAN_MSECONDS(100)
 
-static void
-supervisor_hung_up(struct supervisor *s, enum hangup what, tstamp now)
+/* The terminal at our start, and who would tell us of its end. */
+static struct {
+	bool had;
+	pid_t shell;
+	pid_t parent;
+} terminal;
+
+/* To open /dev/tty would tell as well, but takes a lock of the terminal. */
+static bool
+supervisor_has_terminal(void)
 {
-	switch (what) {
-	case HANGUP_NO:
-		logging_reopen(s);
-		reload_request(s, NULL, NULL, now);
-		break;
-	case HANGUP_YES:
+	struct procinfo info;
+
+	return procinfo_read(getpid(), false, &info) == 0 && info.terminal != 0;
+}
+
+/*
+ * A SIGHUP tells that the terminal is gone, or asks for something. The shell is
+ * told a moment before we lose the terminal, and may have passed the signal on
+ * by then: so the terminal is looked at again a moment later (info NULL).
+ */
+static void
+supervisor_hung_up(
+    struct supervisor *s, const struct signalfd_siginfo *info, tstamp now)
+{
+	bool kernel = info != NULL && info->ssi_code == SI_KERNEL;
+	bool told = info == NULL || (pid_t)info->ssi_pid == terminal.shell ||
+	    (pid_t)info->ssi_pid == terminal.parent;
+
+	if (terminal.had && (kernel || (told && !supervisor_has_terminal()))) {
 		log_info("the terminal has hung up");
 		supervisor_stop(s, false, now);
-		break;
-	case HANGUP_UNSURE:
+	} else if (terminal.had && told && info != NULL) {
 		timer_set(&s->loop.timers, &s->hangup, now + HANGUP_TIME);
-		break;
+	} else {
+		logging_reopen(s);
+		reload_request(s, NULL, NULL, now);
 	}
 }
 
@@ -128,7 +151,7 @@ static void
 supervisor_look_at_terminal(struct timer *t, tstamp now)
 {
 	supervisor_hung_up(
-	    TIMER_OWNER(t, struct supervisor, hangup), hangup_look(NULL), now);
+	    TIMER_OWNER(t, struct supervisor, hangup), NULL, now);
 }
 
 static void
@@ -141,7 +164,7 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		death_signalled(s, (pid_t)info->ssi_pid, now);
 		break;
 	case SIGHUP:
-		supervisor_hung_up(s, hangup_look(info), now);
+		supervisor_hung_up(s, info, now);
 		break;
 	case SIGUSR1:
 		s->control->dump(s->control_arg, now);
@@ -238,14 +261,6 @@ supervisor_report(struct supervisor *s, tstamp now)
 		(void)snprintf(s->told.text, sizeof(s->told.text), "%s", text);
 }
 
-/* The timer makes a turn of the loop, and supervisor_report() does the rest. */
-static void
-supervisor_wake(struct timer *t, tstamp now)
-{
-	(void)t;
-	(void)now;
-}
-
 /*
  * Answers the manager's watchdog: that the loop turns is the proof. An answer
  * that the manager has no room for is made up for by the next.
@@ -333,14 +348,16 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	timer_init(&s->hangup, supervisor_look_at_terminal);
 	death_init(s);
 	sampling_init(s);
-	timer_init(&s->told.timer, supervisor_wake);
+	timer_init(&s->told.timer, NULL);
 	timer_init(&s->told.alive, supervisor_say_alive);
 	if (descriptors_raise_limit(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
 	if (procinfo_init() == -1)
 		log_debug(
 		    "cannot mount a /proc of our own: %s", strerror(errno));
-	hangup_init();
+	terminal.had = supervisor_has_terminal();
+	terminal.shell = getsid(0);
+	terminal.parent = getppid();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	/* A reader that is gone, or a file that may not grow, ends no write. */

@@ -1,4 +1,4 @@
-/* The daemon among other processes: background, terminal, pid file. */
+/* The daemon among other processes: background, pid file. */
 
 #include <sys/file.h>
 #include <sys/socket.h>
@@ -16,7 +16,6 @@
 
 #include "sys/background.h"
 #include "sys/log.h"
-#include "sys/procinfo.h"
 
 /* --- the background --------------------------------------------------- */
 
@@ -87,45 +86,6 @@ background_report(int status)
 	(void)send(report_fd, &byte, 1, MSG_NOSIGNAL);
 	(void)close(report_fd);
 	report_fd = -1;
-}
-
-/* --- the terminal ----------------------------------------------------- */
-
-static bool had_terminal;
-static pid_t shell, parent;
-
-/* To open /dev/tty would tell as well, but takes a lock of the terminal. */
-static bool
-has_terminal(void)
-{
-	struct procinfo info;
-
-	return procinfo_read(getpid(), false, &info) == 0 && info.terminal != 0;
-}
-
-void
-hangup_init(void)
-{
-	had_terminal = has_terminal();
-	shell = getsid(0);
-	parent = getppid();
-}
-
-enum hangup
-hangup_look(const struct signalfd_siginfo *info)
-{
-	pid_t sender;
-
-	if (info == NULL)
-		return has_terminal() ? HANGUP_NO : HANGUP_YES;
-	sender = (pid_t)info->ssi_pid;
-	if (!had_terminal)
-		return HANGUP_NO;
-	if (info->ssi_code == SI_KERNEL)
-		return HANGUP_YES;
-	if (sender != shell && sender != parent)
-		return HANGUP_NO;
-	return has_terminal() ? HANGUP_UNSURE : HANGUP_YES;
 }
 
 /* --- the pid file ----------------------------------------------------- */

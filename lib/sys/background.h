@@ -1,9 +1,8 @@
 #ifndef SYS_BACKGROUND_H
 #define SYS_BACKGROUND_H
 
-/* The daemon among other processes: background, terminal, pid file. */
+/* The daemon among other processes: background, pid file. */
 
-#include <sys/signalfd.h>
 #include <sys/types.h>
 
 #include <stdbool.h>
@@ -30,25 +29,6 @@ int background_start(void);
  * background_start(), or when called again.
  */
 void background_report(int status);
-
-/* --- the terminal ----------------------------------------------------- */
-
-/* Notes the terminal we have, and who would tell us of its end. */
-void hangup_init(void);
-
-/* Whether a SIGHUP tells that our terminal is gone, or asks for something. */
-enum hangup {
-	HANGUP_NO, /* the sender means what SIGHUP is for */
-	HANGUP_YES, /* the terminal is gone */
-	HANGUP_UNSURE, /* ask again a moment later */
-};
-
-/*
- * The meaning of this SIGHUP; NULL: of one that was UNSURE a moment ago. The
- * shell is told a moment before we lose the terminal, and may have passed the
- * signal on by then.
- */
-enum hangup hangup_look(const struct signalfd_siginfo *info);
 
 /* --- the pid file ----------------------------------------------------- */
 
