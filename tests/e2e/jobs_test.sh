@@ -1,72 +1,112 @@
 #!/bin/sh
-# apppool-jobs serves functions, which apppool_jobs.py calls; see jobs.py.
+# apppool-jobs and apppool-jobs-perl serve functions, which apppool_jobs.py and
+# AppPoolJobs.pm call; see jobs.py and jobs.pl.
 
-# serve [OPTION...]: the functions at $DIR/web.sock.
+# serve LANGUAGE [OPTIONS]: its functions at $DIR/web.sock; false: that cannot be.
 serve() {
-	user=
+	user='' server=apppool-jobs functions=job_functions
 	! is_root || user='user = root'
-	conf <<-EOF
-	app "web" {
-		listen = "unix:$DIR/web.sock"
-		command = { "apppool-jobs", "job_functions" }
-		directory = "$PWD/tests/e2e/workers"
-		environment = "PYTHONDONTWRITEBYTECODE=1"
-		$user
-		$1
-	}
-	EOF
-	pool_start
+	if [ "$1" = perl ]; then
+		/usr/bin/perl -MSocket::MsgHdr -e 1 2>/dev/null ||
+		    { skip 'no Socket::MsgHdr'; return 1; }
+		server=apppool-jobs-perl functions=JobFunctions
+	fi
+	starts "$user directory = \"$PWD/tests/e2e/workers\"
+	    environment = \"PYTHONDONTWRITEBYTECODE=1\" ${2:-}" \
+	    server web $server $functions
 }
 
-# assert_jobs FACT...: of jobs.py.
-assert_jobs() {
-	PYTHONDONTWRITEBYTECODE=1 "$PYTHON" tests/e2e/workers/jobs.py \
-	    "$DIR" "$@" >"$DIR/out" 2>&1
+# call_from LANGUAGE FACT...: of jobs.py, or of jobs.pl.
+call_from() {
+	if [ "$1" = python ]; then
+		shift
+		set -- "$PYTHON" -B tests/e2e/workers/jobs.py "$DIR" "$@"
+	else
+		shift
+		set -- /usr/bin/perl tests/e2e/workers/jobs.pl "$DIR/web.sock" "$@"
+	fi
+	timeout $((6 * LIMIT)) "$@" >"$DIR/out" 2>&1
 	assertEquals "$(cat "$DIR/out")" 0 $?
 }
 
+# none_lost LANGUAGE FACT...: the same, and the daemon stops.
+none_lost() {
+	call_from "$@"
+	assertEquals 0 "$(status apps web lost)"
+	pool_stop
+}
+
 testACallHasTheResultOfTheFunctionOrItsError() {
-	serve
-	assert_jobs a_call_has_the_result_of_the_function \
+	serve python
+	none_lost python a_call_has_the_result_of_the_function \
 	    what_a_function_raises_is_the_error_of_its_call
+	serve perl || return 0
+	none_lost perl a_call_has_the_result_of_the_function \
+	    what_ends_a_function_is_the_error_of_its_call
 }
 
 testManyCallsAreInFlightAndAnsweredInOrder() {
-	serve 'max_processes = 4'
-	assert_jobs many_calls_are_in_flight \
+	serve python 'max_processes = 4'
+	none_lost python many_calls_are_in_flight \
+	    calls_on_a_connection_are_answered_in_order \
+	    large_calls_and_results_pass_each_other \
+	    a_call_that_is_too_long_ends_its_connection
+	serve perl 'max_processes = 4' || return 0
+	none_lost perl many_calls_are_in_flight \
+	    a_callback_may_call \
 	    calls_on_a_connection_are_answered_in_order \
 	    large_calls_and_results_pass_each_other \
 	    a_call_that_is_too_long_ends_its_connection
 }
 
 testAFunctionCanRetireItsProcess() {
-	serve 'max_processes = 2'
-	assert_jobs a_function_that_retires_is_the_last_of_its_process \
+	serve python 'max_processes = 2'
+	none_lost python a_function_that_retires_is_the_last_of_its_process \
 	    an_exception_can_ask_to_retire \
 	    calls_behind_one_that_retires_are_answered
-	assertEquals 0 "$(status apps web lost)"
+	serve perl 'max_processes = 2' || return 0
+	none_lost perl a_function_that_retires_is_the_last_of_its_process \
+	    calls_behind_one_that_retires_are_answered
 }
 
 testAConnectionThatIsAlwaysBusyIsLeftAfterAWhile() {
-	serve 'max_requests = 1'
-	assert_jobs a_connection_that_is_always_busy_is_left_after_a_while
-	assertEquals 0 "$(status apps web lost)"
+	for language in python perl; do
+		serve $language 'max_requests = 1' || return 0
+		none_lost $language \
+		    a_connection_that_is_always_busy_is_left_after_a_while
+	done
 }
 
 testOfAProcessThatDiesTheCallAtHandAloneFails() {
-	serve
-	assert_jobs of_a_process_that_dies_the_call_at_hand_alone_fails
+	for language in python perl; do
+		serve $language || return 0
+		call_from $language \
+		    of_a_process_that_dies_the_call_at_hand_alone_fails
+		pool_stop
+	done
+}
+
+testFunctionsInPythonAreCalledFromPerl() {
+	serve python 'max_processes = 4'
+	none_lost perl many_calls_are_in_flight \
+	    large_calls_and_results_pass_each_other \
+	    calls_behind_one_that_retires_are_answered
+}
+
+testFunctionsInPerlAreCalledFromPython() {
+	serve perl 'max_processes = 4' || return 0
+	none_lost python many_calls_are_in_flight \
+	    a_function_that_retires_is_the_last_of_its_process
 }
 
 testATemplateLoadsTheFunctions() {
-	serve 'template = true'
-	assert_jobs a_call_has_the_result_of_the_function \
+	serve python 'template = true'
+	none_lost python a_call_has_the_result_of_the_function \
 	    a_function_that_retires_is_the_last_of_its_process
 }
 
 testConnectionsMayBePrefetched() {
-	serve 'max_processes = 1
-	prefetch = 1'
+	serve python 'max_processes = 1 prefetch = 1'
 	start_process "$PYTHON" -B tests/e2e/workers/jobs.py "$DIR" \
 	    a_connection_waits_at_a_busy_process
 	caller=$STARTED
@@ -78,24 +118,28 @@ testConnectionsMayBePrefetched() {
 }
 
 testTheClientSendsAsManyCallsAsItsLoad() {
-	assert_jobs as_many_calls_as_the_load_are_sent_before_an_answer
+	for language in python perl; do
+		call_from $language \
+		    as_many_calls_as_the_load_are_sent_before_an_answer
+	done
 }
 
 testWithoutAServerEachCallFails() {
-	assert_jobs without_an_app_each_call_fails \
-	    a_server_that_refuses_everybody_is_not_asked_for_ever
+	for language in python perl; do
+		call_from $language without_an_app_each_call_fails \
+		    a_server_that_refuses_everybody_is_not_asked_for_ever
+	done
 }
 
 testAModuleThatCannotBeLoadedIsToldOf() {
-	conf <<-EOF
-	app "web" {
-		listen = "unix:$DIR/web.sock"
-		command = { "apppool-jobs", "missing" }
-	}
-	EOF
-	pool_run
+	begins '' server web apppool-jobs missing
 	await said "missing: ModuleNotFoundError: No module named 'missing'"
+	stop_process "$POOL"
+	serve perl || return 0
+	pool_stop
+	sed -i 's/JobFunctions/Absent::Module/' "$DIR/pool.conf"
+	pool_run
+	await said "Absent::Module: Can't locate Absent/Module.pm"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -1,4 +1,4 @@
-# Calls of functions by AppPoolJobs: jobs.pl PATH FACT...; see jobs_perl_test.sh.
+# Calls of functions by AppPoolJobs: jobs.pl PATH FACT...; see jobs_test.sh.
 
 use v5.36;
 
