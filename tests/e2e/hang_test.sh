@@ -2,19 +2,19 @@
 # Sessions and processes beyond their limits: slow_timeout, request_timeout,
 # max_memory; and prefetched connections behind them.
 
-# web_conf [OPTION...]: the app with two processes, its options a line each.
-web_conf() {
-	web_conf_of 2 2 "$@"
-}
-
-# web_conf_of MIN MAX [OPTION...]
+# web_conf_of COUNT [OPTION...]: the app with so many processes, its options a
+# line each; web_conf: with two.
 web_conf_of() {
 	{
 		echo "min_processes = $1"
-		echo "max_processes = $2"
-		shift 2
+		echo "max_processes = $1"
+		shift
 		printf '%s\n' "$@"
 	} | app web | conf
+}
+
+web_conf() {
+	web_conf_of 2 "$@"
 }
 
 workers() {
@@ -34,11 +34,7 @@ waits_in() {
 
 # change [OPTION...]: the same app, with these options.
 change() {
-	change_of 2 2 "$@"
-}
-
-change_of() {
-	web_conf_of "$@"
+	web_conf "$@"
 	reload
 }
 
@@ -236,15 +232,8 @@ accept_conf() {
 	    client.sendall(b"%d hello\n" % os.getpid())
 	    client.close()
 	EOF
-	{
-		echo 'app "web" {'
-		echo 'listen = "unix:web.sock"'
-		echo 'handoff = accept'
-		echo "command = { \"$PYTHON\", \"$DIR/program.py\" }"
-		echo 'max_processes = 1'
-		printf '%s\n' "$@"
-		echo '}'
-	} | conf
+	printf '%s\n' 'handoff = accept' 'max_processes = 1' "$@" |
+	    server web "$PYTHON" "$DIR/program.py" | conf
 }
 
 testTheProgramBehindAnAdapterIsReportedAsSlow() {
@@ -280,13 +269,14 @@ testTheMemoryOfTheProgramBehindAnAdapterCounts() {
 # --- prefetched connections ---------------------------------------------
 
 testAProcessThatDoesNotReceiveIsKilledAndItsConnectionsServed() {
-	web_conf_of 1 1 'prefetch = 1'
+	web_conf_of 1 'prefetch = 1'
 	pool_start
 	pid=$(status apps web workers 0 pid)
 	pause_process "$pid"
 	client hello --count 2 --together
 	await status_is 2 apps web sessions
-	change_of 1 1 'prefetch = 1' 'pickup_timeout = 1s'
+	web_conf_of 1 'prefetch = 1' 'pickup_timeout = 1s'
+	reload
 	await is_gone "$pid"
 	finish "$CLIENT" $((3 * LIMIT))
 	assertEquals 2 "$(grep -c hello "$DIR/told")"

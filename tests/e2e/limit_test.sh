@@ -12,6 +12,11 @@ limited() {
 	} | app "$limited_name" "$@"
 }
 
+# counted ...: the same, with a counter of the daemon's at $DIR/counter.sock.
+counted() {
+	with "counter = \"unix:$DIR/counter.sock\"" limited "$@"
+}
+
 # other_daemon: a second daemon with the app of $DIR/other.app.
 other_daemon() {
 	mkdir "$DIR/other"
@@ -32,12 +37,7 @@ other_end() {
 }
 
 testNoMoreSessionsRunThanTheLimitAllows() {
-	{
-		echo "counter = \"unix:$DIR/counter.sock\""
-		echo 'min_processes = 6' |
-		    limited web "local k 2 100 20s" --work 100ms
-	} | conf
-	pool_start
+	starts 'min_processes = 6' counted web 'local k 2 100 20s' --work 100ms
 	start=$(now_ms)
 	flood --unix "$DIR/web.sock" --count 6 --concurrency 6 \
 	    --min answered=6 >/dev/null
@@ -53,12 +53,8 @@ testNoMoreSessionsRunThanTheLimitAllows() {
 
 testTwoDaemonsShareOneCeilingWithoutWastingIt() {
 	port=$(free_port)
-	{
-		echo "counter = \"127.0.0.1:$port\""
-		echo 'min_processes = 4' |
-		    limited web "local k 1 500 30s" --work 20ms
-	} | conf
-	pool_start
+	starts 'min_processes = 4' with "counter = \"127.0.0.1:$port\"" \
+	    limited web 'local k 1 500 30s' --work 20ms
 	echo 'min_processes = 4' |
 	    limited web "127.0.0.1:$port k 1 500 30s" --work 20ms >"$DIR/other.app"
 	other_daemon
@@ -83,11 +79,8 @@ testTwoDaemonsShareOneCeilingWithoutWastingIt() {
 
 testADaemonThatIsKilledLetsTheOtherGoOn() {
 	port=$(free_port)
-	{
-		echo "counter = \"127.0.0.1:$port\""
-		limited web "local k 1 500 30s" --work 10ms </dev/null
-	} | conf
-	pool_start
+	starts '' with "counter = \"127.0.0.1:$port\"" \
+	    limited web 'local k 1 500 30s' --work 10ms
 	limited web "127.0.0.1:$port k 1 500 30s" --work 60s \
 	    </dev/null >"$DIR/other.app"
 	other_daemon
@@ -151,11 +144,7 @@ testAnAnswerThatIsNoneIsLoggedAndLetsTheConnectionIn() {
 }
 
 testALimitGoesOnWithTheCounterThatFollowsOneThatDied() {
-	{
-		echo "counter = \"unix:$DIR/counter.sock\""
-		limited web "local k 1 100 20s" </dev/null
-	} | conf
-	pool_start
+	starts '' counted web 'local k 1 100 20s'
 	hold_at first
 	counter=$(counter_pid)
 	kill -KILL "$counter"
@@ -179,38 +168,19 @@ has_granted() {
 }
 
 testALockIsGivenBackByAProcessThatDies() {
-	{
-		echo "counter = \"unix:$DIR/counter.sock\""
-		limited web "local k 1 10 5s" --crash-every 1 </dev/null
-	} | conf
-	pool_start
+	starts '' counted web 'local k 1 10 5s' --crash-every 1
 	flood --unix "$DIR/web.sock" --count 1 >/dev/null 2>&1
 	await status_is 0 apps web limit held
 	await status_is 1 apps web lost
 }
 
-# A PoolCounter server that never answers, on $port.
-silent_server() {
-	start_process "$PYTHON" -c '
-import socket, sys, time
-server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-open(sys.argv[2], "w").close()
-time.sleep(1000)
-' "$port" "$DIR/silent"
-	await test -e "$DIR/silent"
-}
-
 # The former server would let it wait for longer than the client does.
 testAConnectionThatWaitsForALockGoesOnAtTheServerOfANewFile() {
 	port=$(free_port)
-	silent_server
-	{
-		echo "counter = \"unix:$DIR/counter.sock\""
-		limited web "127.0.0.1:$port k 1 10 600s" </dev/null
-	} | conf
-	pool_start
+	take_port "$port"
+	starts '' counted web "127.0.0.1:$port k 1 10 600s"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text hello --timeout $((3 * LIMIT)) >"$DIR/behind" 2>&1
+	    --timeout $((3 * LIMIT)) >"$DIR/behind" 2>&1
 	BEHIND=$STARTED
 	await status_is 1 apps web limit asked
 	sed -i "s/127.0.0.1:$port k/local k/" "$DIR/pool.conf"
@@ -223,13 +193,8 @@ testAConnectionThatWaitsForALockGoesOnAtTheServerOfANewFile() {
 
 # The session goes on, and gives its lock back where that is from.
 testALockOfAFormerServerIsNotUsedAgain() {
-	{
-		echo "counter = \"unix:$DIR/counter.sock\""
-		limited web "unix:$DIR/counter.sock k 1 10 20s" <<-END
-		min_processes = 2
-		END
-	} | conf
-	pool_start
+	starts 'min_processes = 2' \
+	    counted web "unix:$DIR/counter.sock k 1 10 20s"
 	hold_at first
 	assertEquals 1 "$(status counter processing)"
 	sed -i "s,unix:$DIR/counter.sock k,local other," "$DIR/pool.conf"
@@ -246,10 +211,9 @@ testALockOfAFormerServerIsNotUsedAgain() {
 
 testALocalLimitWithoutACounterIsAMistake() {
 	limited web "local k 1 10 5s" </dev/null | conf
-	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/said" 2>&1
+	said=$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)
 	assertEquals 78 $?
-	grep -q counter "$DIR/said"
-	assertEquals "it names counter" 0 $?
+	assertContains "$said" counter
 }
 
 . tests/e2e/lib.sh

@@ -30,12 +30,6 @@ app_of() {
 	with "protocol = $app_protocol" cat | server "$@"
 }
 
-# hasty: for conf; a program that does not end by itself is soon killed.
-hasty() {
-	echo 'stop_timeout = 200ms'
-	cat
-}
-
 # ---------------------------------------------------------------- HTTP
 
 testAnAppThatAnswersHttpIsGood() {
@@ -48,12 +42,10 @@ testAnAppThatAnswersHttpIsGood() {
 
 testAnAppIsPingedByTcpAndAtAWildcardAddress() {
 	one=$(free_port) two=$(free_port)
-	{
-		printf 'app "inet" {\nlisten = "127.0.0.1:%s"\n' "$one"
-		printf 'protocol = http\ncommand = "./hello"\n}\n'
-		printf 'app "any" {\nlisten = "*:%s"\n' "$two"
-		printf 'protocol = http\ncommand = "./hello"\n}\n'
-	} | conf
+	for app in "inet 127.0.0.1:$one" "any *:$two"; do
+		app_of http "${app% *}" ./hello </dev/null |
+		    sed "s/unix:.*sock/${app#* }/"
+	done | conf
 	pool_start
 	ping inet
 	good "(127.0.0.1:$one)"
@@ -64,13 +56,7 @@ testAnAppIsPingedByTcpAndAtAWildcardAddress() {
 testAnAppIsPingedByIpv6() {
 	port=$(free_port)
 	has_ipv6 || { skip 'no IPv6'; return; }
-	conf <<-EOF
-	app "web" {
-		listen = "[::1]:$port"
-		protocol = http
-		command = "./hello"
-	}
-	EOF
+	app_of http web ./hello </dev/null | sed "s/unix:.*sock/[::1]:$port/" | conf
 	pool_start
 	ping web
 	good "([::1]:$port)"
@@ -113,10 +99,8 @@ testAnAppThatHasFailedIsBad() {
 }
 
 testAnAppThatDoesNotAnswerIsBadWithinTheTimeout() {
-	app_of http web sleep 3600 <<-EOF | hasty | conf
-	handoff = stdio
-	EOF
-	pool_start
+	starts 'handoff = stdio' with 'stop_timeout = 200ms' \
+	    app_of http web sleep 3600
 	before=$(now_ms)
 	ping web --timeout 300ms
 	took=$(($(now_ms) - before))
@@ -127,12 +111,8 @@ testAnAppThatDoesNotAnswerIsBadWithinTheTimeout() {
 }
 
 testAnAppWithAFullBacklogIsBadWithinTheTimeout() {
-	app web <<-EOF | hasty | conf
-	max_processes = 1
-	max_queue = 0
-	backlog = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_queue = 0 backlog = 1' \
+	    with 'stop_timeout = 200ms' app web
 	ask_behind 'sleep 3600s'
 	# The kernel keeps one connection more than the backlog says.
 	for _ in 1 2; do
@@ -147,8 +127,7 @@ testAnAppWithAFullBacklogIsBadWithinTheTimeout() {
 # ---------------------------------------------------------------- FastCGI
 
 fastcgi() {
-	app_of fastcgi web ./fastcgi.py </dev/null | hasty | conf
-	pool_start
+	starts '' with 'stop_timeout = 200ms' app_of fastcgi web ./fastcgi.py
 }
 
 testAnAppThatAnswersFastCgiIsGood() {

@@ -308,7 +308,7 @@ int
 main(int argc, char **argv)
 {
 	(void)argc;
-	read_options(argv);
+	options_read(option_rows, argv);
 	prepare();
 	if (opt.fork > 0)
 		accept_with_children();

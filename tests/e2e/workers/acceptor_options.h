@@ -3,11 +3,7 @@
 
 /* The command line of acceptor. */
 
-#include <err.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+#include "options.h"
 
 static struct {
 	long fd; /* the listening socket */
@@ -36,58 +32,32 @@ static struct {
 	bool bad_pointer; /* in the first accept() */
 } opt = { .user = -1, .threads = 1 };
 
-static const struct option_row {
-	const char *name;
-	long *number;
-	const char **text;
-	bool *flag;
-} option_rows[] = {
-	{ "--fd", &opt.fd, NULL, NULL },
-	{ "--threads", &opt.threads, NULL, NULL },
-	{ "--fork", &opt.fork, NULL, NULL },
-	{ "--alarm", &opt.alarm, NULL, NULL },
-	{ "--user", &opt.user, NULL, NULL },
-	{ "--nofile", &opt.nofile, NULL, NULL },
-	{ "--files", &opt.files, NULL, NULL },
-	{ "--start-delay", &opt.start_delay, NULL, NULL },
-	{ "--accept4", NULL, &opt.accept4, NULL },
-	{ "--other", NULL, &opt.other, NULL },
-	{ "--say", NULL, &opt.say, NULL },
-	{ "--start-when", NULL, &opt.start_when, NULL },
-	{ "--dup", NULL, NULL, &opt.dup },
-	{ "--nonblock", NULL, NULL, &opt.nonblock },
-	{ "--poll", NULL, NULL, &opt.poll },
-	{ "--drain", NULL, NULL, &opt.drain },
-	{ "--no-address", NULL, NULL, &opt.no_address },
-	{ "--hand-on", NULL, NULL, &opt.hand_on },
-	{ "--hide", NULL, NULL, &opt.hide },
-	{ "--hide-child", NULL, NULL, &opt.hide_child },
-	{ "--graceful", NULL, NULL, &opt.graceful },
-	{ "--leave", NULL, NULL, &opt.leave },
-	{ "--shutdown", NULL, NULL, &opt.shutdown },
-	{ "--bad-pointer", NULL, NULL, &opt.bad_pointer },
+static const struct option_row option_rows[] = {
+	{ "--fd", KIND_NUMBER, &opt.fd },
+	{ "--threads", KIND_NUMBER, &opt.threads },
+	{ "--fork", KIND_NUMBER, &opt.fork },
+	{ "--alarm", KIND_NUMBER, &opt.alarm },
+	{ "--user", KIND_NUMBER, &opt.user },
+	{ "--nofile", KIND_NUMBER, &opt.nofile },
+	{ "--files", KIND_NUMBER, &opt.files },
+	{ "--start-delay", KIND_NUMBER, &opt.start_delay },
+	{ "--accept4", KIND_TEXT, &opt.accept4 },
+	{ "--other", KIND_TEXT, &opt.other },
+	{ "--say", KIND_TEXT, &opt.say },
+	{ "--start-when", KIND_TEXT, &opt.start_when },
+	{ "--dup", KIND_FLAG, &opt.dup },
+	{ "--nonblock", KIND_FLAG, &opt.nonblock },
+	{ "--poll", KIND_FLAG, &opt.poll },
+	{ "--drain", KIND_FLAG, &opt.drain },
+	{ "--no-address", KIND_FLAG, &opt.no_address },
+	{ "--hand-on", KIND_FLAG, &opt.hand_on },
+	{ "--hide", KIND_FLAG, &opt.hide },
+	{ "--hide-child", KIND_FLAG, &opt.hide_child },
+	{ "--graceful", KIND_FLAG, &opt.graceful },
+	{ "--leave", KIND_FLAG, &opt.leave },
+	{ "--shutdown", KIND_FLAG, &opt.shutdown },
+	{ "--bad-pointer", KIND_FLAG, &opt.bad_pointer },
+	{ .name = NULL },
 };
-
-static void
-read_options(char **argv)
-{
-	const size_t rows = sizeof(option_rows) / sizeof(option_rows[0]);
-
-	while (*++argv != NULL) {
-		const struct option_row *r = option_rows;
-
-		while (r < option_rows + rows && strcmp(r->name, *argv) != 0)
-			r++;
-		if (r == option_rows + rows ||
-		    (r->flag == NULL && *++argv == NULL))
-			errx(64, "usage: see acceptor.c");
-		if (r->flag != NULL)
-			*r->flag = true;
-		else if (r->text != NULL)
-			*r->text = *argv;
-		else
-			*r->number = strtol(*argv, NULL, 10);
-	}
-}
 
 #endif

@@ -379,7 +379,7 @@ int
 main(int argc, char **argv)
 {
 	(void)argc;
-	options_read(argv);
+	options_read(option_rows, argv);
 	before_ready();
 	if (apppool_template(NULL) == -1)
 		err(71, "apppool_template");
