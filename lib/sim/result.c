@@ -30,18 +30,6 @@ histogram_bucket(tspan value)
 	    (EXPONENT_BIAS + LINEAR_BITS - 1) * (uint64_t)HISTOGRAM_PART);
 }
 
-/* The largest value in a bucket; the last bucket has none. */
-static tspan
-histogram_top(uint32_t bucket)
-{
-	uint32_t power = bucket / HISTOGRAM_PART;
-	tspan part = bucket % HISTOGRAM_PART;
-
-	if (power == 0)
-		return part;
-	return ((HISTOGRAM_PART + part + 1) << (power - 1)) - 1;
-}
-
 void
 histogram_add(struct histogram *h, tspan value)
 {
@@ -68,15 +56,23 @@ histogram_share(const struct histogram *h, double share)
 {
 	double wanted = share * (double)h->total;
 	uint64_t seen = 0;
+	uint32_t i = 0, power;
+	tspan top;
 
-	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
+	while (i < HISTOGRAM_BUCKETS - 1) {
 		seen += h->counts[i];
 		if (seen > 0 && (double)seen >= wanted)
-			return share < 1 && histogram_top(i) < h->max
-			    ? histogram_top(i)
-			    : h->max;
+			break;
+		i++;
 	}
-	return h->max;
+	if (i == HISTOGRAM_BUCKETS - 1 || share >= 1)
+		return h->max;
+	/* The largest value in the bucket. */
+	power = i / HISTOGRAM_PART;
+	top = i % HISTOGRAM_PART;
+	if (power > 0)
+		top = ((HISTOGRAM_PART + top + 1) << (power - 1)) - 1;
+	return top < h->max ? top : h->max;
 }
 
 double

@@ -182,32 +182,6 @@ words_read_service(const char *text, struct service *out)
 	return NULL;
 }
 
-static bool
-call_to_profile(const struct call *c, struct profile *out)
-{
-	switch (out->kind) {
-	case PROFILE_STEADY:
-	case PROFILE_RAMP:
-		return c->count == 0;
-	case PROFILE_BURST:
-		out->factor = 10;
-		out->burst = TSPAN_SECONDS(5);
-		out->period = TSPAN_SECONDS(60);
-		if ((c->count > 0 &&
-			!words_to_number(c->parts[0], "", &out->factor)) ||
-		    (c->count > 1 &&
-			!words_to_time(c->parts[1], &out->burst)) ||
-		    (c->count > 2 && !words_to_time(c->parts[2], &out->period)))
-			return false;
-		return out->factor >= 1 && out->factor <= 1e6 &&
-		    out->burst < out->period;
-	case PROFILE_DAY:
-		return c->count == 0 ||
-		    (c->count == 1 && words_to_time(c->parts[0], &out->period));
-	}
-	return false;
-}
-
 const char *
 words_read_profile(const char *text, struct profile *out)
 {
@@ -222,9 +196,23 @@ words_read_profile(const char *text, struct profile *out)
 	struct profile got = { 0 };
 	struct call c;
 	size_t kind = call_cut(&c, text, profile_names, PROFILE_RAMP + 1);
+	bool good = kind <= PROFILE_RAMP && c.count == 0;
 
 	got.kind = (enum profile_kind)kind;
-	if (kind > PROFILE_RAMP || !call_to_profile(&c, &got))
+	if (kind == PROFILE_BURST) {
+		got.factor = 10;
+		got.burst = TSPAN_SECONDS(5);
+		got.period = TSPAN_SECONDS(60);
+		good = (c.count < 1 ||
+			   words_to_number(c.parts[0], "", &got.factor)) &&
+		    (c.count < 2 || words_to_time(c.parts[1], &got.burst)) &&
+		    (c.count < 3 || words_to_time(c.parts[2], &got.period)) &&
+		    got.factor >= 1 && got.factor <= 1e6 &&
+		    got.burst < got.period;
+	} else if (kind == PROFILE_DAY && c.count == 1) {
+		good = words_to_time(c.parts[0], &got.period);
+	}
+	if (!good)
 		return valid[kind];
 	*out = got;
 	return NULL;
