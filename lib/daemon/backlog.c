@@ -73,8 +73,7 @@ struct backlog_look {
 	struct open_listener *listeners;
 	size_t nlisteners;
 	bool connections; /* of these are wanted */
-	const struct open_listener
-	    *asked; /* whose; NULL: other listeners are */
+	const struct open_listener *asked; /* whose; NULL: others */
 	struct open_process *processes;
 	size_t nprocesses;
 	bool silent; /* one of them is */

@@ -169,6 +169,7 @@ struct reload {
 	struct conf_report report;
 	struct logsink *log; /* NULL: it cannot be opened, or is in force */
 	struct openings openings;
+	bool prepared; /* that control and counter are, and live */
 	struct app_listeners *listeners; /* prepared, by app; NULL: none */
 	struct askers askers;
 	struct askers later; /* asked meanwhile, for the next one */
@@ -242,8 +243,9 @@ reload_fail(struct reload *r, tstamp now)
 	struct supervisor *s = r->sup;
 
 	(void)openings_end(&r->openings);
-	/* At its end the daemon closes all by itself. */
-	if (!s->stopping) {
+	if (s->stopping)
+		logging_tell(r->text, false, "the daemon is stopping");
+	if (r->prepared) {
 		poolcounter_abort(s);
 		s->control->abort(s->control_arg);
 	}
@@ -297,10 +299,7 @@ reload_opened(struct lane_job *job, tstamp now)
 
 	if (open && !s->stopping)
 		apps_prepare(s, r->conf, &r->openings, &r->listeners);
-	if (s->stopping) {
-		logging_tell(r->text, false, "the daemon is stopping");
-		reload_fail(r, now);
-	} else if (r->openings.error != 0) {
+	if (s->stopping || r->openings.error != 0) {
 		reload_fail(r, now);
 	} else if (!STAILQ_EMPTY(&r->openings.list)) {
 		openings_submit(&r->openings, &s->looker, reload_opened);
@@ -333,13 +332,14 @@ reload_read_done(struct lane_job *job, tstamp now)
 		log_warnx("%s", r->report.warnings[i]);
 	for (size_t i = 0; i < r->report.mistakes_len; i++)
 		logging_tell(r->text, false, "%s", r->report.mistakes[i]);
-	if (r->log == NULL) {
+	if (s->stopping || r->log == NULL) {
 		reload_fail(r, now);
 	} else if (!tables_fit(r->conf, &spare)) {
 		logging_tell(r->text, false, "%s: not enough descriptors",
 		    r->conf->file);
 		reload_fail(r, now);
 	} else {
+		r->prepared = true;
 		s->control->prepare(
 		    s->control_arg, r->conf, spare, &r->openings);
 		poolcounter_prepare(s, r->conf, &r->openings);
@@ -351,8 +351,10 @@ reload_read_done(struct lane_job *job, tstamp now)
 void
 reload_stop(struct supervisor *s)
 {
-	if (s->reload != NULL)
-		openings_forget(&s->reload->openings);
+	if (s->reload == NULL)
+		return;
+	openings_forget(&s->reload->openings);
+	s->reload->prepared = false;
 }
 
 static void
