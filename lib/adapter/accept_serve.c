@@ -153,19 +153,6 @@ calls_forget(struct calls *w, pid_t tid)
 			remove_call(w, i);
 }
 
-/*
- * A signal is on its way to the program: until then, the calls that wait now
- * may be about to leave, and connections given to them might be lost.
- */
-static void
-calls_doubt(struct calls *w, nanoseconds until)
-{
-	/* Once per call, or a program full of signals would starve. */
-	for (size_t i = 0; i < w->len; i++)
-		if (w->list[i].doubted == 0)
-			w->list[i].doubted = until;
-}
-
 /* Lets all calls fail with this errno. */
 static void
 calls_fail(struct calls *w, int notify, int error)
@@ -189,33 +176,6 @@ calls_last(struct calls *w, int notify)
 			return &w->list[i].call;
 	}
 	return NULL;
-}
-
-/* Looks whether the calls that are due have seen the signal. */
-static void
-calls_review(struct calls *w, nanoseconds now)
-{
-	for (size_t i = 0; i < w->len; i++) {
-		struct waiter *x = &w->list[i];
-
-		if (x->doubted <= 0 || x->doubted > now)
-			continue;
-		/* On busy processors a signal may wait for long. */
-		x->doubted =
-		    view_has_signals(x->call.tid) ? now + AGAIN : BELIEVED;
-	}
-}
-
-/* When the first is due; NEVER: none is in doubt. */
-static nanoseconds
-calls_next(const struct calls *w)
-{
-	nanoseconds next = INT64_MAX;
-
-	for (size_t i = 0; i < w->len; i++)
-		if (w->list[i].doubted > 0 && w->list[i].doubted < next)
-			next = w->list[i].doubted;
-	return next;
 }
 
 /* --- the daemon --------------------------------------------------------- */
@@ -390,14 +350,6 @@ sessions_end(struct adapter *a, size_t i)
 	s->list[i] = s->list[--s->len];
 }
 
-/* Ends all sessions, for the program has ended well. */
-static void
-sessions_end_all(struct adapter *a)
-{
-	while (a->sessions.len > 0)
-		sessions_end(a, a->sessions.len - 1);
-}
-
 /* Whether the program still has it; false as well where we may not look. */
 static bool
 is_open(struct adapter *a, const struct session *s)
@@ -444,19 +396,6 @@ interval(const struct adapter *a, nanoseconds age)
 	if (wait < pace[a->manner].least)
 		return pace[a->manner].least;
 	return wait < most ? wait : most;
-}
-
-/* Begins a session, for which there is room. */
-static void
-sessions_begin(struct adapter *a, const struct session *s)
-{
-	struct session *new = &a->sessions.list[a->sessions.len];
-
-	assert(a->sessions.len < a->sessions.room);
-	*new = *s;
-	new->began = a->now;
-	new->look_at = a->now + interval(a, 0);
-	a->sessions.len++;
 }
 
 /* The thread accepts again, by this call. */
@@ -512,28 +451,6 @@ session_look(struct adapter *a, struct session *s)
 	}
 	s->closed = true;
 	return false;
-}
-
-/* Looks at the sessions that are due. */
-static void
-sessions_look(struct adapter *a)
-{
-	for (size_t i = a->sessions.len; i-- > 0;)
-		if (a->sessions.list[i].look_at <= a->now &&
-		    session_look(a, &a->sessions.list[i]))
-			sessions_end(a, i);
-}
-
-/* When the next look is due; or NEVER. */
-static nanoseconds
-sessions_next(const struct sessions *s)
-{
-	nanoseconds next = NEVER;
-
-	for (size_t i = 0; i < s->len; i++)
-		if (s->list[i].look_at < next)
-			next = s->list[i].look_at;
-	return next;
 }
 
 /* --- giving ------------------------------------------------------------- */
@@ -602,7 +519,9 @@ give_connection(struct adapter *a, const struct call *waiting)
 		return;
 	}
 	daemon_forget(a);
-	sessions_begin(a, &s);
+	s.began = a->now;
+	s.look_at = a->now + interval(a, 0);
+	a->sessions.list[a->sessions.len++] = s;
 	calls_forget(&a->calls, c.tid);
 }
 
@@ -642,7 +561,8 @@ serve_ended(struct adapter *a, int status)
 		return;
 	/* Without RETIRE each DONE would bring us another connection. */
 	daemon_retire(a);
-	sessions_end_all(a);
+	while (a->sessions.len > 0)
+		sessions_end(a, a->sessions.len - 1);
 }
 
 /* --- serving ------------------------------------------------------------ */
@@ -790,7 +710,14 @@ serve_shut(struct adapter *a)
 void
 serve_signal(struct adapter *a, int sig)
 {
-	calls_doubt(&a->calls, a->now + DOUBT);
+	/*
+	 * The calls that wait now may be about to leave, and connections given
+	 * to them might be lost. That is believed once of each call, or a
+	 * program full of signals would starve.
+	 */
+	for (size_t i = 0; i < a->calls.len; i++)
+		if (a->calls.list[i].doubted == 0)
+			a->calls.list[i].doubted = a->now + DOUBT;
 	if (sig != SIGTERM)
 		return;
 	/* The program is about to end, or should be. */
@@ -804,21 +731,40 @@ serve_signal(struct adapter *a, int sig)
 void
 serve_tick(struct adapter *a)
 {
-	calls_review(&a->calls, a->now);
-	sessions_look(a);
+	struct session *list = a->sessions.list;
+
+	/* Have the calls that are due seen the signal? */
+	for (size_t i = 0; i < a->calls.len; i++) {
+		struct waiter *x = &a->calls.list[i];
+
+		if (x->doubted <= 0 || x->doubted > a->now)
+			continue;
+		/* On busy processors a signal may wait for long. */
+		x->doubted =
+		    view_has_signals(x->call.tid) ? a->now + AGAIN : BELIEVED;
+	}
+	for (size_t i = a->sessions.len; i-- > 0;)
+		if (list[i].look_at <= a->now && session_look(a, &list[i]))
+			sessions_end(a, i);
 	serve(a);
 }
 
 nanoseconds
 serve_next(const struct adapter *a)
 {
-	nanoseconds next = sessions_next(&a->sessions), doubted = NEVER;
+	const bool gives = a->received.fd != -1 || (a->maybe && !a->stopped);
+	nanoseconds next = NEVER;
 
+	for (size_t i = 0; i < a->sessions.len; i++)
+		if (a->sessions.list[i].look_at < next)
+			next = a->sessions.list[i].look_at;
 	/* Calls in doubt matter when there is a connection to give. */
-	if (a->received.fd != -1 || (a->maybe && !a->stopped))
-		doubted = calls_next(&a->calls);
-	if (doubted < next)
-		next = doubted;
+	for (size_t i = 0; gives && i < a->calls.len; i++) {
+		nanoseconds doubted = a->calls.list[i].doubted;
+
+		if (doubted > 0 && doubted < next)
+			next = doubted;
+	}
 	if (a->stopped && a->sessions.len == 0 && a->received.fd == -1 &&
 	    a->term_at < next)
 		next = a->term_at;
