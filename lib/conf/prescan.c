@@ -27,23 +27,34 @@
 
 /* ---- words and signs ---- */
 
-/* A way through a file. */
-struct scan {
+struct prescan {
 	const struct source *source;
 	struct findings *findings;
-	const char *at;
-	int line;
+	const char *next; /* what is not read yet */
+	int line; /* of that */
+	struct token *at; /* where the current statement begins */
+	struct stmt *section; /* the innermost that is open, or NULL */
+	unsigned depth; /* of it */
+	struct stmts *stmts;
+	char *values; /* the end of the text for libconfuse */
+	size_t room; /* bytes behind it */
 };
+
+static struct where
+where_of(const struct prescan *p, int line)
+{
+	return (struct where){ p->source, line };
+}
 
 /* Reports a mistake that begins in that line; t: the token with it, or NULL. */
 static void __attribute__((format(printf, 4, 5)))
-scan_bad(struct scan *s, int line, struct token *t, const char *fmt, ...)
+scan_bad(struct prescan *p, int line, struct token *t, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	findings_mistake(s->findings, (struct where){ s->source, line }, "%s",
-	    arena_vprintf(s->findings->arena, fmt, ap));
+	findings_mistake(p->findings, where_of(p, line), "%s",
+	    arena_vprintf(p->findings->arena, fmt, ap));
 	va_end(ap);
 	if (t != NULL)
 		t->bad = true;
@@ -61,25 +72,25 @@ comment_sign(const char *p)
 }
 
 static void
-scan_space(struct scan *s)
+scan_space(struct prescan *p)
 {
 	for (;;) {
-		const char *sign = comment_sign(s->at);
+		const char *sign = comment_sign(p->next);
 		const char *end;
 
 		if (sign != NULL && sign[1] == '*') {
-			end = strstr(s->at + 2, "*/");
+			end = strstr(p->next + 2, "*/");
 			if (end == NULL) {
-				scan_bad(s, s->line, NULL,
+				scan_bad(p, p->line, NULL,
 				    "comment is never closed with '*/'");
-				end = s->at + strlen(s->at) - 2;
+				end = p->next + strlen(p->next) - 2;
 			}
-			for (; s->at < end + 2; s->at++)
-				s->line += *s->at == '\n';
+			for (; p->next < end + 2; p->next++)
+				p->line += *p->next == '\n';
 		} else if (sign != NULL) {
-			s->at += strcspn(s->at, "\n");
-		} else if (isspace((unsigned char)*s->at)) {
-			s->line += *s->at++ == '\n';
+			p->next += strcspn(p->next, "\n");
+		} else if (isspace((unsigned char)*p->next)) {
+			p->line += *p->next++ == '\n';
 		} else {
 			return;
 		}
@@ -91,25 +102,25 @@ scan_space(struct scan *s)
  * name, quotes and line ends too.
  */
 static void
-scan_variable(struct scan *s, struct token *t)
+scan_variable(struct prescan *p, struct token *t)
 {
 	const char *name;
 	size_t len = 2;
 
 	/* The NUL at the end is one of these, too. */
-	while (len < VARIABLE_MAX && strchr("}\n\"'", s->at[len]) == NULL)
+	while (len < VARIABLE_MAX && strchr("}\n\"'", p->next[len]) == NULL)
 		len++;
-	if (s->at[len] != '}' || len == VARIABLE_MAX) {
-		scan_bad(s, s->line, t, "'${' without its '}'");
-		s->at += 2;
+	if (p->next[len] != '}' || len == VARIABLE_MAX) {
+		scan_bad(p, p->line, t, "'${' without its '}'");
+		p->next += 2;
 		return;
 	}
-	name = arena_strndup(s->findings->arena, s->at + 2, len - 2);
-	s->at += len + 1;
+	name = arena_strndup(p->findings->arena, p->next + 2, len - 2);
+	p->next += len + 1;
 	/* Callers that want rules and sizes only have another environment. */
 	if (strstr(name, ":-") == NULL && getenv(name) == NULL &&
-	    (s->findings->flags & CONF_INSIDE) == 0)
-		scan_bad(s, s->line, NULL,
+	    (p->findings->flags & CONF_INSIDE) == 0)
+		scan_bad(p, p->line, NULL,
 		    "variable '%s' is not set: write ${%s:-TEXT} for a "
 		    "default, or put the value in single quotes to keep it as "
 		    "it is",
@@ -121,10 +132,10 @@ scan_variable(struct scan *s, struct token *t)
  * value, and stops at digits that are no octal number of a byte.
  */
 static void
-scan_escape(struct scan *s, struct token *t)
+scan_escape(struct prescan *p, struct token *t)
 {
-	bool hex = s->at[1] == 'x';
-	const char *digits = s->at + 1 + hex;
+	bool hex = p->next[1] == 'x';
+	const char *digits = p->next + 1 + hex;
 	size_t octal = strspn(digits, "01234567");
 	size_t len = strspn(digits, "0123456789");
 	size_t most = hex ? 2 : 3;
@@ -133,101 +144,102 @@ scan_escape(struct scan *s, struct token *t)
 			: isdigit((unsigned char)digits[zeros]);
 
 	if (zeros >= most || (zeros > 0 && !more))
-		scan_bad(s, s->line, t, "a NUL cannot be part of a value");
+		scan_bad(p, p->line, t, "a NUL cannot be part of a value");
 	else if (!hex && (len > octal || len > most))
-		scan_bad(s, s->line, t, "bad escape sequence '%.*s'",
-		    (int)len + 1, s->at);
+		scan_bad(p, p->line, t, "bad escape sequence '%.*s'",
+		    (int)len + 1, p->next);
 	else if (!hex && octal == most && digits[0] > '3')
-		scan_bad(s, s->line, t, "invalid octal number '%.*s'",
-		    (int)len + 1, s->at);
+		scan_bad(p, p->line, t, "invalid octal number '%.*s'",
+		    (int)len + 1, p->next);
 }
 
 static void
-scan_string(struct scan *s, struct token *t)
+scan_string(struct prescan *p, struct token *t)
 {
-	char quote = *s->at++;
+	char quote = *p->next++;
 
 	t->kind = TOKEN_STRING;
-	while (*s->at != quote) {
-		if (*s->at == '\0' || *s->at == '\n') {
+	while (*p->next != quote) {
+		if (*p->next == '\0' || *p->next == '\n') {
 			scan_bad(
-			    s, t->line, t, "string is not closed on its line");
+			    p, t->line, t, "string is not closed on its line");
 			return;
 		}
-		if (quote == '"' && s->at[0] == '$' && s->at[1] == '{') {
-			scan_variable(s, t);
+		if (quote == '"' && p->next[0] == '$' && p->next[1] == '{') {
+			scan_variable(p, t);
 			continue;
 		}
-		if (*s->at++ != '\\')
+		if (*p->next++ != '\\')
 			continue;
 		if (quote == '"') {
-			s->at--;
-			scan_escape(s, t);
-			s->at++;
+			p->next--;
+			scan_escape(p, t);
+			p->next++;
 		}
 		/* A string may go on in the next line. */
-		if (s->at[0] == '\r' && s->at[1] == '\n')
-			s->at++;
-		s->line += *s->at == '\n';
-		if (*s->at != '\0')
-			s->at++;
+		if (p->next[0] == '\r' && p->next[1] == '\n')
+			p->next++;
+		p->line += *p->next == '\n';
+		if (*p->next != '\0')
+			p->next++;
 	}
-	s->at++;
+	p->next++;
 }
 
 static void
-scan_word(struct scan *s, struct token *t)
+scan_word(struct prescan *p, struct token *t)
 {
 	t->kind = TOKEN_WORD;
-	while (*s->at != '\0' && !isspace((unsigned char)*s->at) &&
-	    strchr("{}()=,\"'", *s->at) == NULL &&
-	    (s->at[0] != '+' || s->at[1] != '=')) {
-		const char *sign = comment_sign(s->at);
+	while (*p->next != '\0' && !isspace((unsigned char)*p->next) &&
+	    strchr("{}()=,\"'", *p->next) == NULL &&
+	    (p->next[0] != '+' || p->next[1] != '=')) {
+		const char *sign = comment_sign(p->next);
 
 		/* Or "unix:/run//web" would quietly be "unix:/run". */
 		if (sign != NULL)
-			scan_bad(s, s->line, t,
+			scan_bad(p, p->line, t,
 			    "'%s' within a word begins a comment: put the "
 			    "value in quotes, or a space before the comment",
 			    sign);
-		if (s->at[0] == '$' && s->at[1] == '{')
-			scan_variable(s, t);
+		if (p->next[0] == '$' && p->next[1] == '{')
+			scan_variable(p, t);
 		else
-			s->at++;
+			p->next++;
 	}
-	if (s->at[-1] == ';')
-		scan_bad(s, s->line, t,
+	if (p->next[-1] == ';')
+		scan_bad(p, p->line, t,
 		    "unexpected ';': leave it out, a statement ends without "
 		    "it");
 }
 
 /* Reads the next token; at the end, and then for ever, a TOKEN_END. */
 static void
-scan_token(struct scan *s, struct token *t)
+scan_token(struct prescan *p, struct token *t)
 {
 	static const char signs[] = "{}()=,";
 	static const enum token_kind kinds[] = { TOKEN_OPEN, TOKEN_CLOSE,
 		TOKEN_LPAREN, TOKEN_RPAREN, TOKEN_EQUALS, TOKEN_COMMA };
 	const char *sign;
 
-	scan_space(s);
-	*t =
-	    (struct token){ .kind = TOKEN_END, .line = s->line, .text = s->at };
-	sign = strchr(signs, *s->at);
-	if (*s->at == '\0')
+	scan_space(p);
+	*t = (struct token){
+		.kind = TOKEN_END, .line = p->line, .text = p->next
+	};
+	sign = strchr(signs, *p->next);
+	if (*p->next == '\0')
 		return;
-	if (*s->at == '"' || *s->at == '\'') {
-		scan_string(s, t);
-	} else if (s->at[0] == '+' && s->at[1] == '=') {
+	if (*p->next == '"' || *p->next == '\'') {
+		scan_string(p, t);
+	} else if (p->next[0] == '+' && p->next[1] == '=') {
 		t->kind = TOKEN_APPEND;
-		s->at += 2;
+		p->next += 2;
 	} else if (sign != NULL) {
 		t->kind = kinds[sign - signs];
-		s->at++;
+		p->next++;
 	} else {
-		scan_word(s, t);
+		scan_word(p, t);
 	}
-	t->len = (size_t)(s->at - t->text);
+	t->len = (size_t)(p->next - t->text);
 }
 
 /*
@@ -235,26 +247,26 @@ scan_token(struct scan *s, struct token *t)
  * for looking back and ahead. A file with a NUL byte has none.
  */
 static struct token *
-tokens_read(const struct source *source, struct findings *findings)
+read_tokens(struct prescan *p)
 {
-	struct scan s = { source, findings, source->text, 1 };
+	const struct source *source = p->source;
 	const char *nul = memchr(source->text, '\0', source->len);
-	struct token *list =
-	    arena_grow(findings->arena, NULL, 0, sizeof(*list));
+	struct token *list = NULL;
 	unsigned ends = 0;
 
 	/* Some editors put a byte order mark before the text. */
-	if (strncmp(source->text, "\xef\xbb\xbf", 3) == 0)
-		s.at += 3;
+	if (strncmp(p->next, "\xef\xbb\xbf", 3) == 0)
+		p->next += 3;
 	if (nul != NULL) {
-		for (; s.at < nul; s.at++)
-			s.line += *s.at == '\n';
-		scan_bad(&s, s.line, NULL, "NUL byte: this is not a text file");
+		for (; p->next < nul; p->next++)
+			p->line += *p->next == '\n';
+		scan_bad(p, p->line, NULL, "NUL byte: this is not a text file");
 	}
-	for (size_t len = 1; ends < 4; len++) {
-		list = arena_grow(findings->arena, list, len, sizeof(*list));
-		scan_token(&s, &list[len]);
-		ends += list[len].kind == TOKEN_END;
+	for (size_t len = 0; ends < 4; len++) {
+		list = arena_grow(p->findings->arena, list, len, sizeof(*list));
+		if (len > 0)
+			scan_token(p, &list[len]);
+		ends += len > 0 && list[len].kind == TOKEN_END;
 	}
 	return list + 1;
 }
@@ -297,24 +309,6 @@ line_rest(struct token *t)
 }
 
 /* ---- what is wrong ---- */
-
-struct prescan {
-	const struct source *source;
-	struct findings *findings;
-	struct token *at; /* where the current statement begins */
-	struct stmt *section; /* the innermost that is open, or NULL */
-	unsigned depth; /* of it */
-	struct stmts *stmts;
-	char
-	    *values; /* for libconfuse: the end of that text, with room bytes */
-	size_t room;
-};
-
-static struct where
-where_of(const struct prescan *p, int line)
-{
-	return (struct where){ p->source, line };
-}
 
 /* True if a mistake in a token from p->at to last has been reported. */
 static bool
@@ -476,10 +470,9 @@ list_end(struct prescan *p)
 		    t[-1].kind == TOKEN_WORD &&
 		    t[-1].text + t[-1].len == t->text &&
 		    (t[-2].kind == TOKEN_COMMA || t[-2].kind == TOKEN_OPEN)) {
-			findings_mistake(p->findings, where_of(p, t->line),
+			scan_bad(p, t->line, t,
 			    "'%.*s=' in a list: put NAME=VALUE in quotes",
 			    TOKEN_SHOW(t - 1));
-			t->bad = true;
 		} else if (t->kind == TOKEN_END || is_assignment(t)) {
 			break;
 		}
@@ -591,12 +584,14 @@ prescan(
 	char *text = arena_alloc(findings->arena, room, 1);
 	struct prescan p = { .source = source,
 		.findings = findings,
-		.at = tokens_read(source, findings),
+		.next = source->text,
+		.line = 1,
 		.stmts = out,
 		.values = stpcpy(text, "\n"),
 		.room = room - 1 };
 	int line;
 
+	p.at = read_tokens(&p);
 	while (p.at->kind != TOKEN_END) {
 		struct token *t = p.at;
 		size_t brace = 0; /* so far from a name is the '{'; 0: none */
