@@ -42,6 +42,21 @@ def ask(line, name="web.sock"):
     return s
 
 
+def command(line):
+    said = hear(ask(line, "control.sock")).decode()
+    if "error: " in said:
+        print(line, said)
+
+
+def rewrite(old, new):
+    """pool.conf, which is not read by that."""
+    with open(f"{folder}/pool.conf", "r+") as file:
+        text = file.read().replace(old, new)
+        file.seek(0)
+        file.truncate()
+        file.write(text)
+
+
 def status(question="json status web"):
     said = hear(ask(question, "control.sock"))
     return json.loads(said)["apps"]
@@ -73,6 +88,18 @@ def hold():
 def is_held(pid):
     """Whether the worker has received such a one."""
     return os.path.isdir(f"{folder}/gates/never.{pid}")
+
+
+def stat(pid):
+    """From its state on."""
+    with open(f"/proc/{pid}/stat") as f:
+        return f.read().rsplit(")", 1)[1].split()
+
+
+def pause(pid):
+    os.kill(pid, signal.SIGSTOP)
+    while stat(pid)[0] != "T":
+        pass
 
 
 def pids():
@@ -132,9 +159,7 @@ def lost_and_retaken():
     expect(lost=before["lost"] + 1, sessions=0)
     app = agree("idle", lambda a: a["idle"] >= 1 and not a["starting"])
     for w in app["workers"]:
-        os.kill(w["pid"], signal.SIGSTOP)
-        while stat(w["pid"])[0] != "T":
-            pass
+        pause(w["pid"])
     asked = ask("hello")
     app = expect(sessions=1)
     worker = next(w for w in app["workers"] if w["sessions"] == 1)
@@ -145,12 +170,6 @@ def lost_and_retaken():
     if b"hello" not in hear(asked):
         print("the one taken back was not answered")
     expect(retaken=before["retaken"] + 1, lost=before["lost"] + 1)
-
-
-def stat(pid):
-    """From its state on."""
-    with open(f"/proc/{pid}/stat") as f:
-        return f.read().rsplit(")", 1)[1].split()
 
 
 def proc(pid):

@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 
-from observer import agree, ask, connect, expect, folder, hear, limit, now, web
+from observer import (agree, command, connect, expect, hear, now, pause,
+                      rewrite, web)
 
 POOL = int(os.environ["POOL"])
 COUNT = int(os.environ.get("COUNT", "1000"))
@@ -95,23 +96,20 @@ def all_are_there(clients, **counts):
     expect(parked=len(clients), sessions=0, waiting=0, lost=0, **counts)
 
 
+def are_over(clients):
+    for client in clients:
+        if not client.is_over():
+            print(client.name, "is not over")
+
+
 def pids():
     return {worker["pid"] for worker in web()["workers"] if worker["pid"]}
-
-
-def command(line):
-    said = hear(ask(line, "control.sock")).decode()
-    if "error: " in said:
-        print(line, said)
 
 
 def a_reload_keeps_them():
     clients = parked()
     before = pids()
-    with open(f"{folder}/pool.conf") as file:
-        text = file.read()
-    with open(f"{folder}/pool.conf", "w") as file:
-        file.write(text.replace('parker"', 'parker", "--ahead"'))
+    rewrite('parker"', 'parker", "--ahead"')
     os.kill(POOL, signal.SIGHUP)
     agree("new processes", lambda app: not before & pids() and pids())
     all_are_there(clients)
@@ -130,15 +128,8 @@ def kill_half():
     """Kills processes that have a connection, but do not know yet."""
     doomed = sorted(pids())[::2]
     for pid in doomed:
-        os.kill(pid, signal.SIGSTOP)
-        while stat(pid) != "T":
-            pass
+        pause(pid)
     return doomed
-
-
-def stat(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return file.read().rpartition(") ")[2][0]
 
 
 def deaths_lose_none():
@@ -175,8 +166,7 @@ def clients_leave():
     for client in left:
         client.socket.shutdown(socket.SHUT_WR)
     expect(parked=0, completed=len(clients), lost=0)
-    print(*{f"{client.name} is not over" for client in left
-            if not client.is_over()}, sep="\n", end="")
+    are_over(left)
 
 
 def half_a_request_holds_one_process():
@@ -237,8 +227,7 @@ def the_longest_idle_makes_room():
     """max_parked is 10."""
     clients = [parked_one(f"client-{i}") for i in range(12)]
     expect(parked=10, completed=2, lost=0)
-    print(*[f"{client.name} is not over" for client in clients[:2]
-            if not client.is_over()], sep="\n", end="")
+    are_over(clients[:2])
     ask_all(clients[2:])
 
 
@@ -246,16 +235,14 @@ def idle_clients_are_closed_in_time():
     """keep_alive_timeout is 200 ms."""
     clients = [parked_one(f"client-{i}") for i in range(300)]
     expect(parked=0, completed=300, timed_out=0)
-    print(*[f"{client.name} is not over" for client in clients
-            if not client.is_over()], sep="\n", end="")
+    are_over(clients)
 
 
 def a_drain_closes_them():
     clients = parked()
     command("drain web")
     expect(parked=0, completed=len(clients), lost=0)
-    print(*[f"{client.name} is not over" for client in clients
-            if not client.is_over()], sep="\n", end="")
+    are_over(clients)
     command("resume web")
     ask_all([Client("afterwards")])
 
@@ -263,8 +250,7 @@ def a_drain_closes_them():
 def a_stop_closes_them():
     clients = parked()
     os.kill(POOL, signal.SIGTERM)
-    print(*[f"{client.name} is not over" for client in clients
-            if not client.is_over()], sep="\n", end="")
+    are_over(clients)
 
 
 def a_kept_copy_disturbs_nobody():

@@ -8,7 +8,8 @@ import socket
 import threading
 import time
 
-from observer import agree, ask, connect, expect, folder, hear, limit, web
+from observer import (agree, command, connect, expect, folder, limit, rewrite,
+                      web)
 
 HEAD = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -21,12 +22,6 @@ def connect_tcp():
 
 def both():
     return [connect("web.sock"), connect_tcp()]
-
-
-def command(line):
-    said = hear(ask(line, "control.sock")).decode()
-    if "error: " in said:
-        print(line, said)
 
 
 def hear_answer(client, line="hello"):
@@ -111,10 +106,7 @@ def a_drain_ends_silence():
 def without_the_option_they_wait_as_others():
     clients = both()
     expect(parked=2)
-    with open(f"{folder}/pool.conf") as file:
-        text = file.read()
-    with open(f"{folder}/pool.conf", "w") as file:
-        file.write(text.replace("wait_for_data = true", ""))
+    rewrite("wait_for_data = true", "")
     command("reload")
     expect(parked=0, sessions=2, lost=0)
     for client in clients:
