@@ -23,11 +23,7 @@ file_setup() {
 # look LINE...: starts the daemon with an app that has these options.
 look() {
 	rm -f "$DIR/seen"/*
-	{
-		printf 'app "web" {\nlisten = "unix:web.sock"\n'
-		printf 'command = { "./look" }\n'
-		printf '%s\n' "$@" '}'
-	} | conf
+	printf '%s\n' "$@" | server web ./look | conf
 	pool_start
 }
 
@@ -72,14 +68,7 @@ testWordsInBracesAreValuesOfEachProcess() {
 }
 
 testTheWordsReachAProgramBehindAnAdapter() {
-	conf <<-'EOF'
-	app "web" {
-		listen = "unix:web.sock"
-		handoff = stdio
-		command = { echo, "{app}", "{slot+3100}" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = stdio' server web echo '{app}' '{slot+3100}'
 	assertEquals 'web 3100' "$(ask "unix:$DIR/web.sock" '')"
 }
 
@@ -251,12 +240,8 @@ testProcessesRunAsRootIfTheFileSaysSo() {
 testTwoAppsMayRunAsTwoUsers() {
 	needs_root || return 0
 	{
-		app one <<-EOF
-		user = daemon
-		EOF
-		app two <<-EOF
-		user = games
-		EOF
+		echo 'user = daemon' | app one
+		echo 'user = games' | app two
 	} | conf
 	pool_start
 	assertEquals "$(id -u daemon)" \
@@ -288,9 +273,7 @@ testAChrootIsEntered() {
 testAMissingDirectoryIsTheReasonOfTheFailure() {
 	{
 		app good </dev/null
-		app bad <<-EOF
-		directory = "$DIR/nowhere"
-		EOF
+		echo "directory = \"$DIR/nowhere\"" | app bad
 	} | conf
 	pool_run
 	await status_is failed apps bad state
