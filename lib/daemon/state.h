@@ -27,7 +27,6 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/ring.h"
-#include "sys/watch.h"
 
 struct control;
 struct group;

@@ -10,10 +10,12 @@
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <sys/tree.h>
+#include <sys/types.h>
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -96,8 +98,8 @@ void timers_fire(struct timers *all, tstamp now);
 #define TURN_NO_APP UINT32_MAX
 
 /*
- * What the loop is doing, for watch.h, which sees a turn last too long. To say
- * so costs a few stores, and no system call. Written by the loop's thread
+ * What the loop is doing, for the watch, which sees a turn last too long. To
+ * say so costs a few stores, and no system call. Written by the loop's thread
  * alone, but for dozing.
  */
 struct turn {
@@ -225,6 +227,60 @@ tstamp loop_now(const struct loop *);
 
 /* For how long the turn has lasted. Reads the clock. */
 tspan loop_lasts(const struct loop *);
+
+/* --- watch.c: a watch over the turns ------------------------------------ */
+
+/*
+ * A turn that lasts longer than WATCH_LIMIT may sit in a system call that
+ * somebody makes wait, such as accept4() on a socket that another process has
+ * set to block, or the close of a connection that lingers. The watch is a
+ * process of ours that shares a page with the loop and sends its thread a
+ * signal then, and again each WATCH_LIMIT: a call that can be interrupted fails
+ * with EINTR, and the turn goes on. So every call of the loop may fail with
+ * EINTR, without having done anything; but a close that does has closed.
+ *
+ * The watch is no thread: where a process has two of them, each call on a
+ * descriptor is dearer.
+ */
+
+#define WATCH_LIMIT TSPAN_MSECONDS(50)
+
+struct watch_page;
+
+struct watch {
+	struct loop *loop;
+	struct watch_page *page; /* shared with the process */
+	struct turn *own; /* where the loop wrote before */
+	pid_t pid; /* 0: there is none */
+	tstamp started; /* the latest one */
+	struct timer timer; /* set: another one is to be started */
+	uint32_t reported; /* interruptions that watch_saw() has told of */
+};
+
+/* A turn as the watch saw it when it sent a signal. */
+struct watch_sight {
+	const char *call; /* the latest in question; NULL: none */
+	uint32_t app; /* TURN_NO_APP: none */
+};
+
+/*
+ * Starts the watch over the loop of this thread, which has to be the first of
+ * the process. To be called early, while the process is small. Without a
+ * process it is tried again later. Returns 0, or -1 and errno.
+ */
+int watch_init(struct watch *, struct loop *);
+
+/* Ends it, without waiting for it. */
+void watch_fini(struct watch *);
+
+/* Whether the child that was reaped was the watch: then another is started. */
+bool watch_exited(struct watch *, pid_t, tstamp now);
+
+/*
+ * To be called at the end of a turn: whether the watch has sent a signal since
+ * the latest call, and what it saw before the latest one.
+ */
+bool watch_saw(struct watch *, struct watch_sight *out);
 
 /* --- threads ---------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/watch.h"
 
 /* Ignored where nobody handles it, and ours is not used for anything else. */
 #define SIGNAL SIGURG

@@ -9,7 +9,6 @@
 #include <time.h>
 
 #include "sys/loop.h"
-#include "sys/watch.h"
 
 #include "check.h"
 #include "tcp.h"
