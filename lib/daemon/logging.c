@@ -66,15 +66,14 @@ struct reopening {
 	struct conf *config; /* a reference */
 	struct logsink *sink; /* NULL: it cannot be opened */
 	bool again; /* somebody has asked meanwhile */
-	char *why;
-	size_t why_len;
+	char why[256]; /* "": it can be; ends with a NUL */
 };
 
 static void
 logging_reopen_work(struct lane_job *job)
 {
 	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
-	FILE *why = open_memstream(&r->why, &r->why_len);
+	FILE *why = fmemopen(r->why, sizeof(r->why) - 1, "w");
 
 	r->sink = logging_prepare(r->config, why);
 	if (why != NULL)
@@ -88,11 +87,8 @@ logging_reopen_done(struct lane_job *job, tstamp now)
 	struct supervisor *s = r->sup;
 
 	(void)now;
-	s->reopening.failure[0] = '\0';
-	if (r->sink == NULL)
-		(void)snprintf(s->reopening.failure,
-		    sizeof(s->reopening.failure), "%.*s",
-		    r->why == NULL ? 0 : (int)strcspn(r->why, "\n"), r->why);
+	(void)snprintf(s->reopening.failure, sizeof(s->reopening.failure),
+	    "%.*s", (int)strcspn(r->why, "\n"), r->why);
 	/* A reload has opened the log of another configuration meanwhile. */
 	if (r->config != s->config)
 		log_abandon(r->sink);
@@ -102,7 +98,6 @@ logging_reopen_done(struct lane_job *job, tstamp now)
 	if (r->again)
 		logging_reopen(s);
 	conf_free(r->config);
-	free(r->why);
 	free(r);
 }
 

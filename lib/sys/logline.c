@@ -46,65 +46,53 @@ log_time(const struct timespec *at, char buf[LOG_TIME])
 	return buf;
 }
 
-static void
-format_json(const struct logline *line, text_piece *put, void *arg)
-{
-	char time[LOG_TIME], head[LOG_TIME + 64];
-
-	(void)snprintf(head, sizeof(head), "{\"time\":\"%s\",\"level\":\"%s\"",
-	    log_time(&line->at, time), log_level_name(line->level));
-	put(arg, head, strlen(head));
-	if (line->app != NULL) {
-		put(arg, ",\"app\":\"", 8);
-		text_pieces(line->app, strlen(line->app), TEXT_JSON, put, arg);
-		put(arg, "\",\"id\":\"", 8);
-		text_pieces(line->id, strlen(line->id), TEXT_JSON, put, arg);
-		put(arg, "\"", 1);
-	}
-	put(arg, ",\"text\":\"", 9);
-	text_pieces(line->text, line->len, TEXT_JSON, put, arg);
-	put(arg, "\"}", 2);
-}
-
 void
 log_format(const struct logline *line, const struct log_style *style,
     text_piece *put, void *arg)
 {
-	const int severity = levels[line->level].severity;
+	/* What stands before app, id, behind that, before the text, behind it.
+	 */
+	static const char *const frames[][5] = {
+		{ "", "/", ": ", "", "" },
+		{ ",\"app\":\"", "\",\"id\":\"", "\"", ",\"text\":\"", "\"}" },
+	};
+	const char *const *frame = frames[style->json];
+	const enum text_as as = style->json ? TEXT_JSON : TEXT_LINE;
+	const char *level = log_level_name(line->level);
 	char time[LOG_TIME], head[128] = "";
+	size_t len;
 	struct tm tm;
 
-	switch (style->head) {
-	case LOG_HEAD_TIME:
-		if (!style->json)
-			(void)snprintf(head, sizeof(head), "%s %s ",
-			    log_time(&line->at, time),
-			    log_level_name(line->level));
-		break;
-	case LOG_HEAD_JOURNAL:
-		(void)snprintf(head, sizeof(head), "<%d>", severity);
-		break;
-	case LOG_HEAD_SYSLOG:
+	if (style->head == LOG_HEAD_JOURNAL) {
+		(void)snprintf(
+		    head, sizeof(head), "<%d>", levels[line->level].severity);
+	} else if (style->head == LOG_HEAD_SYSLOG) {
 		/* RFC 3164, as syslog(3) has it: local time, English. */
 		localtime_r(&line->at.tv_sec, &tm);
 		strftime(time, sizeof(time), "%b %e %H:%M:%S", &tm);
-		(void)snprintf(head, sizeof(head),
-		    "<%d>%s apppoold[%d]: ", style->facility | severity, time,
+		(void)snprintf(head, sizeof(head), "<%d>%s apppoold[%d]: ",
+		    style->facility | levels[line->level].severity, time,
 		    (int)getpid());
-		break;
 	}
+	len = strlen(head);
+	if (style->json)
+		(void)snprintf(head + len, sizeof(head) - len,
+		    "{\"time\":\"%s\",\"level\":\"%s\"",
+		    log_time(&line->at, time), level);
+	else if (style->head == LOG_HEAD_TIME)
+		(void)snprintf(head, sizeof(head), "%s %s ",
+		    log_time(&line->at, time), level);
 	put(arg, head, strlen(head));
-	if (style->json) {
-		format_json(line, put, arg);
-		return;
-	}
 	if (line->app != NULL) {
-		text_pieces(line->app, strlen(line->app), TEXT_LINE, put, arg);
-		put(arg, "/", 1);
-		text_pieces(line->id, strlen(line->id), TEXT_LINE, put, arg);
-		put(arg, ": ", 2);
+		put(arg, frame[0], strlen(frame[0]));
+		text_pieces(line->app, strlen(line->app), as, put, arg);
+		put(arg, frame[1], strlen(frame[1]));
+		text_pieces(line->id, strlen(line->id), as, put, arg);
+		put(arg, frame[2], strlen(frame[2]));
 	}
-	text_pieces(line->text, line->len, TEXT_LINE, put, arg);
+	put(arg, frame[3], strlen(frame[3]));
+	text_pieces(line->text, line->len, as, put, arg);
+	put(arg, frame[4], strlen(frame[4]));
 }
 
 /* --- lines of ours ------------------------------------------------------ */
