@@ -921,31 +921,29 @@ keeper_get(struct keepers *all, tstamp now)
 
 /* --- what is said next ------------------------------------------------- */
 
-/* Tells it something, with descriptors; false: there is no room. */
+/*
+ * Tells the keeper something, of a worker or of none (id NULL), with
+ * descriptors; false: there is no room.
+ */
 static bool
-keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
-    size_t n, tstamp now)
+keeper_tell(struct keeper *k, char verb, const char *id, const char *app,
+    const char *how, const int *fds, size_t n, tstamp now)
 {
-	if (fdpass_send_many(k->io.fd, buf, len, fds, n) == -1)
+	char buf[KEEPER_HEAD_MAX + KEEPER_CLOSE_FDS] = { verb };
+	size_t len = KEEPER_HEAD, of_how = strlen(how);
+
+	if (id != NULL)
+		memcpy(buf + 1, id, KEEPER_ID_LEN);
+	(void)strlcpy(buf + len, app, KEEPER_APP_SIZE);
+	len += strlen(buf + len) + 1;
+	memcpy(buf + len, how, of_how);
+	if (fdpass_send_many(k->io.fd, buf, len + of_how, fds, n) == -1)
 		return false;
-	k->told = buf[0];
+	k->told = verb;
 	if (k->all->lines.at != TSTAMP_NEVER)
 		timer_set(&k->all->sup->loop.timers, &k->all->lines, now);
 	keeper_watch(k, now);
 	return true;
-}
-
-/* Tells it something of a worker. */
-static bool
-keeper_tell_of(struct keeper *k, char verb, const char *id,
-    const struct keeper_app *app, const int *fds, size_t n, tstamp now)
-{
-	char buf[KEEPER_HEAD_MAX] = { verb };
-
-	memcpy(buf + 1, id, KEEPER_ID_LEN);
-	(void)strlcpy(buf + KEEPER_HEAD, app->name, KEEPER_APP_SIZE);
-	return keeper_tell(
-	    k, buf, KEEPER_HEAD + strlen(buf + KEEPER_HEAD) + 1, fds, n, now);
 }
 
 /*
@@ -955,23 +953,19 @@ keeper_tell_of(struct keeper *k, char verb, const char *id,
 static bool
 keeper_tell_close(struct keepers *all, struct keeper_app *app, tstamp now)
 {
-	char buf[KEEPER_HEAD_MAX + KEEPER_CLOSE_FDS] = { KEEPER_CLOSE };
+	char how[KEEPER_CLOSE_FDS + 1] = "";
 	int fds[KEEPER_CLOSE_FDS];
-	size_t n = app->nclosings, head;
+	size_t n = 0;
 
-	if (n > KEEPER_CLOSE_FDS)
-		n = KEEPER_CLOSE_FDS;
-	(void)strlcpy(buf + KEEPER_HEAD, app->name, KEEPER_APP_SIZE);
-	head = KEEPER_HEAD + strlen(buf + KEEPER_HEAD) + 1;
-	for (size_t i = 0; i < n; i++) {
-		fds[i] = app->closings[i].fd;
-		buf[head + i] =
-		    app->closings[i].drain ? KEEPER_DRAIN : KEEPER_PLAIN;
+	for (; n < app->nclosings && n < KEEPER_CLOSE_FDS; n++) {
+		fds[n] = app->closings[n].fd;
+		how[n] = app->closings[n].drain ? KEEPER_DRAIN : KEEPER_PLAIN;
 	}
 	all->closing = app;
 	all->nclosing = n;
 	return all->current != NULL &&
-	    keeper_tell(all->current, buf, head + n, fds, n, now);
+	    keeper_tell(
+		all->current, KEEPER_CLOSE, NULL, app->name, how, fds, n, now);
 }
 
 /* Whether there is something to say, beside what is said now. */
@@ -987,12 +981,11 @@ static void
 keeper_go_on(struct timer *t, tstamp now)
 {
 	struct keepers *all = TIMER_OWNER(t, struct keepers, timer);
-	const char closed = KEEPER_CLOSED;
 	bool told = false, late = now >= all->take_limit;
 	struct keeper *k = all->current;
 	struct keeper_app *app;
 	struct retake *r, *next;
-	struct output *o = TAILQ_FIRST(&all->unsaid);
+	struct output *o;
 
 	if (k != NULL && k->told != 0)
 		return;
@@ -1004,6 +997,7 @@ keeper_go_on(struct timer *t, tstamp now)
 	if (!keeper_has_work(all) && !all->unstarted)
 		return;
 	k = keeper_get(all, now);
+	o = TAILQ_FIRST(&all->unsaid);
 	app = keeper_next_closing(all);
 	if (!TAILQ_EMPTY(&all->retakes))
 		all->take_limit =
@@ -1011,7 +1005,8 @@ keeper_go_on(struct timer *t, tstamp now)
 	if (k == NULL) {
 		/* There will be another one. */
 	} else if (all->closes) {
-		told = keeper_tell(k, &closed, 1, NULL, 0, now);
+		told =
+		    keeper_tell(k, KEEPER_CLOSED, NULL, "", "", NULL, 0, now);
 	} else if (!TAILQ_EMPTY(&all->retakes)) {
 		/* Those of apps that have not stalled a keeper come first. */
 		TAILQ_FOREACH(r, &all->retakes, next)
@@ -1021,11 +1016,12 @@ keeper_go_on(struct timer *t, tstamp now)
 			r = TAILQ_FIRST(&all->retakes);
 		TAILQ_REMOVE(&all->retakes, r, next);
 		TAILQ_INSERT_HEAD(&all->retakes, r, next);
-		told = keeper_tell_of(
-		    k, KEEPER_TAKE, r->id, r->app, &r->child_end, 1, now);
+		told = keeper_tell(k, KEEPER_TAKE, r->id, r->app->name, "",
+		    &r->child_end, 1, now);
 	} else if (o != NULL) {
-		told = keeper_tell_of(k, o->held ? KEEPER_LEAVE : KEEPER_HOLD,
-		    o->id, o->app, o->ends, o->held ? 0 : KEEPER_HOLD_FDS, now);
+		told = keeper_tell(k, o->held ? KEEPER_LEAVE : KEEPER_HOLD,
+		    o->id, o->app->name, "", o->ends,
+		    o->held ? 0 : KEEPER_HOLD_FDS, now);
 	} else if (app != NULL) {
 		/* Others are first the next time. */
 		TAILQ_REMOVE(&all->apps, app, next);

@@ -26,7 +26,7 @@
 #define KEEPER_HEAD (1 + KEEPER_ID_LEN)
 #define KEEPER_HEAD_MAX (KEEPER_HEAD + KEEPER_APP_SIZE)
 
-/* The longest packet of the daemon's. */
+/* The daemon's longest packet; each has a name, or NULs in place of a head. */
 #define KEEPER_SAID_MAX 512
 
 /* The longest line; the rest of a longer one is left out. */

@@ -263,7 +263,7 @@ serve(struct keeper *k, bool answers)
 		break;
 	default:
 		assert(packet[0] == KEEPER_CLOSED);
-		assert(n == 1 && got.nfds == 0);
+		assert(n == KEEPER_HEAD + 1 && got.nfds == 0);
 		break;
 	}
 	if (answers && packet[0] != KEEPER_TAKE)
