@@ -415,7 +415,6 @@ template_free(struct template *t)
 {
 	struct worker *w = t->w;
 
-	fork_forget(w);
 	if (w->start.fork != NULL) {
 		fork_signal(w->start.fork, SIGKILL);
 		(void)fork_settle(w->start.fork, true);

@@ -170,6 +170,7 @@ worker_free(struct worker *w)
 	struct group *g = w->group;
 
 	assert(w->start.result == NULL && w->start.fork == NULL);
+	fork_forget(w);
 	worker_disown(w);
 	timer_set(&s->loop.timers, &w->pickup.timer, TSTAMP_NEVER);
 	if (w->memory_fd != -1)
@@ -497,7 +498,6 @@ leaving_end(struct worker *w, tstamp now)
 	for (uint32_t c = s->pool.processes[process].conns.first;
 	     c != ILIST_NONE; c = s->pool.conn_links[c].next)
 		parking_close(w->group, &s->accepted[c]);
-	fork_forget(w);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
 	return false;
@@ -607,7 +607,7 @@ death_reap_some(struct timer *t, tstamp now)
 		rest = took <= LONG_LOOK  ? 0
 		    : cost == WORK_ORPHAN ? LOOK_REST_ORPHANS * took
 					  : LOOK_REST * took;
-		/* It may have been a busy machine, and not the children. */
+		/* A busy machine may take so long for few children. */
 		s->reaping.look_at =
 		    tstamp_min(now + rest, now + LOOK_REST_MAX);
 		if (cost == 0) {

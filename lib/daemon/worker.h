@@ -100,7 +100,7 @@ struct worker {
 	tspan cpu; /* processor time it had used, */
 	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
-	bool accepts; /* it is known to accept; see backlog.h */
+	bool accepts; /* it is known to accept; see backlog.c */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	struct leaving leaving;
 };
@@ -152,7 +152,7 @@ void death_init(struct supervisor *s);
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
-/* The process is reaped, and its group killed: the steps of leaving begin. */
+/* The process is reaped, with its group: the steps of leaving begin. */
 void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
 
 /* --- start.c ----------------------------------------------------------- */
@@ -329,7 +329,7 @@ void template_fini(struct supervisor *s);
  */
 bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
 
-/* The process that was asked is freed next: it answers no more. */
+/* The worker that was asked answers no more: it is being freed. */
 void fork_forget(const struct worker *by);
 
 /* To the process that was named, if it is a child of ours of that session. */

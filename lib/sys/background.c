@@ -111,7 +111,7 @@ pidfile_lock(struct pidfile *p, const char *path, char *why, pid_t *other_out)
 			return -1;
 		locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
 		error = errno;
-		/* By another process, before we had the lock. */
+		/* Another process may remove it before we have the lock. */
 		removed = locked && (fstat(fd, &st) == -1 || st.st_nlink == 0);
 		if (removed)
 			(void)close(fd);

@@ -29,7 +29,7 @@ lane_close_now(int fd)
 	(void)close(fd);
 }
 
-/* To be called with the lock, as the next three functions. */
+/* The caller has the lock, here and up to lane_run(). */
 static bool
 lane_has_work(const struct lane *l)
 {
@@ -95,7 +95,7 @@ lane_run(void *arg)
 	return NULL;
 }
 
-/* To be called before work is added. */
+/* To be called before work is added, with the lock. */
 static void
 lane_prepare(struct lane *l)
 {

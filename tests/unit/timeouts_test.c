@@ -99,6 +99,8 @@ static void
 hold_lane(void)
 {
 	sem_init(&busy, 0, 0);
+	/* A loop that is behind the time would add a thread to the lane. */
+	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	lane_submit(&sup.looker, &hog);
 }
 
