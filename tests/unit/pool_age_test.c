@@ -256,22 +256,10 @@ a_process_that_nobody_hears_leaves_when_another_is_ready(void)
 	AFTER(pool_unheard(&rig.pool, 0, true, rig.now), "spawn 1");
 	AFTER(rig_ready(1), "stop 0");
 	CHECK_EQ(END_KEEPER, rig_process(0)->end);
-}
-
-static void
-a_process_that_nobody_hears_leaves_at_once_if_none_can_follow(void)
-{
-	rig_running(age_options(), 1);
-	AFTER(pool_unheard(&rig.pool, 0, false, rig.now), "stop 0, spawn 1");
-	CHECK_EQ(END_KEEPER, rig_process(0)->end);
-}
-
-static void
-a_starting_process_that_nobody_hears_is_stopped(void)
-{
-	rig_running(age_options(), 1);
-	AFTER(pool_unheard(&rig.pool, 0, true, rig.now), "spawn 1");
-	AFTER(pool_unheard(&rig.pool, 1, true, rig.now), "stop 1, spawn 2");
+	/* At once, if none can follow, or while it starts. */
+	AFTER(pool_unheard(&rig.pool, 1, false, rig.now), "stop 1, spawn 2");
+	CHECK_EQ(END_KEEPER, rig_process(1)->end);
+	AFTER(pool_unheard(&rig.pool, 2, true, rig.now), "stop 2, spawn 3");
 }
 
 /* --- one process for each connection ------------------------------------ */
@@ -329,22 +317,26 @@ single_options(void)
 }
 
 static void
-a_single_session_is_completed_by_any_exit(void)
+a_single_session_is_completed_by_an_exit_unless_it_failed(void)
 {
-	rig_running(single_options(), 1);
-	AFTER(rig_arrive(), "hand 0>0, spawn 1");
-	rig_exits(0, END_FAILURE);
-	CHECK_EQ(1, rig_app(0)->figures.completed);
-	CHECK_EQ(0, rig_app(0)->backoff.delay);
-}
+	static const struct {
+		bool fails; /* says FAIL first */
+		enum process_end how;
+		uint64_t completed;
+	} ends[] = { { false, END_FAILURE, 1 }, { false, END_SIGNAL, 0 },
+		{ true, END_FAILURE, 0 } };
 
-static void
-a_single_session_is_lost_by_a_signal(void)
-{
-	rig_busy(single_options(), 1, 1);
-	rig_exits(0, END_SIGNAL);
-	CHECK_EQ(1, rig_app(0)->figures.lost);
-	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		begin();
+		rig_running(single_options(), 1);
+		AFTER(rig_arrive(), "hand 0>0, spawn 1");
+		if (ends[i].fails)
+			pool_misbehaved(&rig.pool, 0, END_FAIL, rig.now);
+		rig_exits(0, ends[i].how);
+		CHECK_EQ(ends[i].completed, rig_app(0)->figures.completed);
+		CHECK_EQ(1 - ends[i].completed, rig_app(0)->figures.lost);
+		CHECK_EQ(0, rig_app(0)->backoff.delay);
+	}
 }
 
 static void
@@ -359,16 +351,6 @@ a_completed_session_forgives_failed_starts(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
-}
-
-static void
-an_exit_after_it_failed_completes_nothing(void)
-{
-	rig_busy(single_options(), 1, 1);
-	pool_misbehaved(&rig.pool, 0, END_FAIL, rig.now);
-	rig_exits(0, END_FAILURE);
-	CHECK_EQ(0, rig_app(0)->figures.completed);
-	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
 static void
@@ -465,16 +447,12 @@ main(int argc, char **argv)
 	RUN(a_shorter_max_lifetime_holds_for_living_processes);
 	RUN(a_process_over_max_memory_is_replaced);
 	RUN(a_process_that_nobody_hears_leaves_when_another_is_ready);
-	RUN(a_process_that_nobody_hears_leaves_at_once_if_none_can_follow);
-	RUN(a_starting_process_that_nobody_hears_is_stopped);
 	RUN(while_renewing_each_connection_has_a_process_of_its_own);
 	RUN(while_renewing_an_older_process_does_not_serve_a_connection);
 	RUN(an_app_that_renews_is_ready_without_a_process);
 	RUN(when_renewing_ends_the_minimum_comes_back);
-	RUN(a_single_session_is_completed_by_any_exit);
-	RUN(a_single_session_is_lost_by_a_signal);
+	RUN(a_single_session_is_completed_by_an_exit_unless_it_failed);
 	RUN(a_completed_session_forgives_failed_starts);
-	RUN(an_exit_after_it_failed_completes_nothing);
 	RUN(an_exit_without_its_session_is_a_failed_start);
 	RUN(a_single_session_that_was_never_received_goes_to_another_process);
 	RUN(while_renewing_a_new_process_waits_for_its_lock);

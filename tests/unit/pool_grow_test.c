@@ -482,31 +482,6 @@ an_app_that_got_a_place_goes_on_at_its_pace(void)
 }
 
 static void
-a_minimum_comes_before_apps_that_want_to_grow(void)
-{
-	struct app_options o = rig_options();
-
-	begin_two(2);
-	o.min_processes = 1;
-	rig_change(0, &o);
-	rig_arrive_at(1);
-	rig_at(1000);
-	rig_done(0);
-	AFTER(rig_exits(0, END_EXIT), "spawn 0");
-	CHECK_EQ(0, rig_process(0)->app);
-}
-
-static void
-a_raised_global_ceiling_serves_the_line_at_once(void)
-{
-	begin_two(2);
-	rig_arrive_at(0);
-	rig_arrive_at(1);
-	AFTER(rig_at(1000), "");
-	AFTER(pool_resize(&rig.pool, 4, 0, rig.now), "spawn 2, spawn 3");
-}
-
-static void
 a_stuck_process_gives_its_place_to_the_line(void)
 {
 	begin_two(2);
@@ -600,8 +575,6 @@ main(int argc, char **argv)
 	RUN(a_minimum_that_waits_for_a_place_gets_the_next_one);
 	RUN(an_app_in_line_that_falls_below_its_minimum_goes_to_the_front);
 	RUN(an_app_that_got_a_place_goes_on_at_its_pace);
-	RUN(a_minimum_comes_before_apps_that_want_to_grow);
-	RUN(a_raised_global_ceiling_serves_the_line_at_once);
 	RUN(a_stuck_process_gives_its_place_to_the_line);
 	RUN(a_start_that_was_called_off_gives_its_place_to_the_line);
 	RUN(an_app_in_line_without_waiters_any_more_gets_no_place);
