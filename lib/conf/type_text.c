@@ -45,14 +45,13 @@ type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 
 /* ---- quotes ---- */
 
-/* Bytes that quote_into() writes at most. */
-#define QUOTED(text) (4 * strlen(text) + 2)
-
-/* Returns the end of what it has written, without a NUL. */
+/* The text as libconfuse reads it back. */
 static char *
-quote_into(const char *text, char *out)
+type_quote(struct arena *a, const char *text)
 {
 	static const char digits[] = "0123456789abcdef";
+	char *quoted = arena_alloc(a, 4 * strlen(text) + 3, 1);
+	char *out = quoted;
 
 	*out++ = '"';
 	for (const char *p = text; *p != '\0'; p++) {
@@ -69,17 +68,8 @@ quote_into(const char *text, char *out)
 			*out++ = (char)c;
 		}
 	}
-	*out++ = '"';
-	return out;
-}
-
-static char *
-type_quote(struct arena *a, const char *text)
-{
-	char *out = arena_alloc(a, QUOTED(text) + 1, 1);
-
-	*quote_into(text, out) = '\0';
-	return out;
+	*out = '"';
+	return quoted;
 }
 
 /* ---- one text or path; "" is none ---- */
@@ -279,20 +269,20 @@ static char *
 list_print(const struct option *o, const void *base, struct arena *a)
 {
 	char *const *list = *(char **const *)TYPE_FIELD(o, base);
+	struct arena work = { NULL };
+	char *out, *end, *quoted;
 	size_t size = sizeof("{ }");
-	char *out, *end;
 
 	for (size_t i = 0; list[i] != NULL; i++)
-		size += QUOTED(list[i]) + 2;
-	out = end = arena_alloc(a, size, 1);
-	*end++ = '{';
+		size += 4 * strlen(list[i]) + strlen(", \"\"");
+	out = arena_alloc(a, size, 1);
+	end = stpcpy(out, "{");
 	for (size_t i = 0; list[i] != NULL; i++) {
-		if (i > 0)
-			*end++ = ',';
-		*end++ = ' ';
-		end = quote_into(list[i], end);
+		quoted = type_quote(&work, list[i]);
+		end = stpcpy(stpcpy(end, i > 0 ? ", " : " "), quoted);
 	}
 	strcpy(end, list[0] != NULL ? " }" : "}");
+	arena_fini(&work);
 	return out;
 }
 
