@@ -219,8 +219,6 @@ const struct option *options_find(bool in_app, const char *name);
 /* True if apps of that handoff may set the option. */
 bool options_allowed(const struct option *o, enum conf_handoff handoff);
 
-/* --- names.c: which names are known, and what to write for others --------- */
-
 /* The words and signs of a file. */
 enum token_kind {
 	TOKEN_WORD,

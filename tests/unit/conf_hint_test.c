@@ -14,7 +14,7 @@
 /* The table cannot be read but where it is written. */
 TEST(every_translation_is_an_option)
 {
-	FILE *in = fopen("lib/conf/names.c", "r");
+	FILE *in = fopen("lib/conf/options.c", "r");
 	char line[256], ours[64], theirs[128];
 	unsigned n = 0;
 
