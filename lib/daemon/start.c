@@ -105,8 +105,7 @@ start_put_ours(struct start *t)
 	else
 		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
 	if (w->child_end != -1) {
-		/* Listeners take turns: the first may be anywhere in the list.
-		 */
+		/* Listeners take turns: the first may be anywhere. */
 		TAILQ_FOREACH(l, &w->group->listeners, next)
 			if (strcmp(l->where.text, conf->listen.list[0].text) ==
 			    0)

@@ -1,7 +1,7 @@
 #ifndef TESTS_UNIT_CHILD_HELP_H
 #define TESTS_UNIT_CHILD_HELP_H
 
-/* Helpers of the tests of child.h and reap.h. */
+/* What tests of children have in common. */
 
 #include <grp.h>
 #include <time.h>
