@@ -217,20 +217,14 @@ struct use {
 	struct where where;
 };
 
-struct uses {
-	struct use *list;
-	size_t len;
-};
-
-static void
-use_add(struct build *b, struct uses *all, const char *owner,
-    struct where where, const struct conf_listen *list, size_t len)
+/* Adds the addresses of a list at `to`, and returns the end of them. */
+static struct use *
+use_add(struct use *to, const char *owner, struct where where,
+    const struct conf_listen *list, size_t len)
 {
-	for (size_t i = 0; i < len; i++) {
-		all->list = arena_grow(b->findings->arena, all->list, all->len,
-		    sizeof(*all->list));
-		all->list[all->len++] = (struct use){ owner, &list[i], where };
-	}
+	for (size_t i = 0; i < len; i++)
+		*to++ = (struct use){ owner, &list[i], where };
+	return to;
 }
 
 static void
@@ -239,25 +233,29 @@ check_addresses(struct build *b)
 	struct conf_listen control = { .kind = CONF_LISTEN_UNIX };
 	const struct conf *conf = b->conf;
 	struct arena *a = b->findings->arena;
-	struct uses all = { NULL, 0 };
+	size_t most = 1 + conf->counter_len;
+	struct use *all, *end;
 
+	for (size_t i = 0; i < conf->apps_len; i++)
+		most += conf->apps[i].listen.len;
+	all = end = arena_alloc(a, most, sizeof(*all));
 	/* The daemon's own come first: a conflict is told of the app. */
 	if (conf->control != NULL) {
 		control.text = arena_printf(a, "unix:%s", conf->control);
-		use_add(b, &all, "option 'control'",
+		end = use_add(end, "option 'control'",
 		    build_where(b, NULL, "control"), &control, 1);
 	}
-	use_add(b, &all, "option 'counter'", build_where(b, NULL, "counter"),
+	end = use_add(end, "option 'counter'", build_where(b, NULL, "counter"),
 	    conf->counter, conf->counter_len);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 
-		use_add(b, &all, arena_printf(a, "app '%s'", app->name),
+		end = use_add(end, arena_printf(a, "app '%s'", app->name),
 		    build_where(b, app, "listen"), app->listen.list,
 		    app->listen.len);
 	}
-	for (size_t late = 1; late < all.len; late++) {
-		const struct use *l = &all.list[late], *e = all.list;
+	for (const struct use *l = all; l < end; l++) {
+		const struct use *e = all;
 
 		while (e < l && !overlap(l->listen, e->listen))
 			e++;

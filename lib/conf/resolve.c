@@ -361,6 +361,7 @@ static char *
 search_path(struct build *b, const struct conf_app *app, const char *name)
 {
 	const char *folder = app_path(app);
+	char *ours;
 
 	while (folder != NULL) {
 		size_t len = strcspn(folder, ":");
@@ -374,12 +375,10 @@ search_path(struct build *b, const struct conf_app *app, const char *name)
 		folder = folder[len] == ':' ? folder + len + 1 : NULL;
 	}
 	/* Ours are in no PATH, and may stand before a program by hand. */
-	if (strncmp(name, "apppool-", 8) == 0 && app->program.chroot == NULL) {
-		char *path = find_ours(b->arena, name);
-
-		return access(path, X_OK) == 0 ? path : NULL;
-	}
-	return NULL;
+	if (strncmp(name, "apppool-", 8) != 0 || app->program.chroot != NULL)
+		return NULL;
+	ours = find_ours(b->arena, name);
+	return access(ours, X_OK) == 0 ? ours : NULL;
 }
 
 /* The folder that relative paths of this option start from. */
