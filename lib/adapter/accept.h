@@ -93,7 +93,7 @@ int view_read_memory(const struct view_memory *m, pid_t tid, uint64_t from,
 int view_write_memory(
     const struct view_memory *m, pid_t tid, const struct view_part parts[2]);
 
-/* --- listener: the socket the program listens on ------------------------ */
+/* --- program: the socket that it listens on, and our child --------------- */
 
 /* Options of a TCP socket that its connections inherit. */
 #define LISTENER_OPTIONS 6
@@ -125,41 +125,6 @@ void listener_silence(struct listener *l);
  * since listener_make(): accept() would have returned it so.
  */
 void listener_pass_options(const struct listener *l, int conn);
-
-/* --- calls: the program's calls of accept() ----------------------------- */
-
-/*
- * A system call of the program that waits for our answer. It may be gone at
- * any moment, for its thread can be killed or interrupted by a signal; then
- * answers fail with ENOENT and nothing has happened.
- */
-struct call {
-	uint64_t id;
-	pid_t tid; /* the thread */
-	bool accepts; /* else another call, to be let through */
-	int fd; /* the socket, as the program numbers it */
-	int flags; /* of accept4() */
-	/* Where the peer's address and its length shall go; 0: nowhere. */
-	uint64_t address;
-	uint64_t length;
-	uint32_t room; /* bytes there are for the address */
-};
-
-/* The calls that wait to be answered, in the order they came. */
-struct calls {
-	struct waiter {
-		struct call call;
-		/*
-		 * When to look whether its thread has seen a signal; until then
-		 * it is given nothing. 0 and less: not in doubt.
-		 */
-		nanoseconds doubted;
-	} * list;
-	size_t len;
-	size_t room;
-};
-
-/* --- program: our child ------------------------------------------------- */
 
 struct program_spec {
 	char **argv;
@@ -204,6 +169,39 @@ bool program_ended(struct program *p, int *status_out);
  * answer.
  */
 _Noreturn void program_end_likewise(int status);
+
+/* --- calls: the program's calls of accept() ----------------------------- */
+
+/*
+ * A system call of the program that waits for our answer. It may be gone at
+ * any moment, for its thread can be killed or interrupted by a signal; then
+ * answers fail with ENOENT and nothing has happened.
+ */
+struct call {
+	uint64_t id;
+	pid_t tid; /* the thread */
+	bool accepts; /* else another call, to be let through */
+	int fd; /* the socket, as the program numbers it */
+	int flags; /* of accept4() */
+	/* Where the peer's address and its length shall go; 0: nowhere. */
+	uint64_t address;
+	uint64_t length;
+	uint32_t room; /* bytes there are for the address */
+};
+
+/* The calls that wait to be answered, in the order they came. */
+struct calls {
+	struct waiter {
+		struct call call;
+		/*
+		 * When to look whether its thread has seen a signal; until then
+		 * it is given nothing. 0 and less: not in doubt.
+		 */
+		nanoseconds doubted;
+	} * list;
+	size_t len;
+	size_t room;
+};
 
 /* --- what all parts above share ----------------------------------------- */
 
