@@ -12,8 +12,11 @@
 
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 
+#include <assert.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -154,10 +157,38 @@ start_program(struct adapter *a, char **argv, const struct sources *s)
 
 /* --- while it runs ------------------------------------------------------ */
 
+/*
+ * Ends this process as the program has ended; by _exit(2), as all of the
+ * adapter does: what a sanitizer does at exit() would be a call that we were to
+ * answer.
+ */
+static _Noreturn void
+program_end_likewise(int status)
+{
+	const struct rlimit none = { 0 };
+	sigset_t set;
+	int sig;
+
+	if (WIFEXITED(status))
+		_exit(WEXITSTATUS(status));
+	sig = WTERMSIG(status);
+	/* The program itself has dumped the core that is of use. */
+	(void)setrlimit(RLIMIT_CORE, &none);
+	(void)signal(sig, SIG_DFL);
+	(void)raise(sig);
+	sigemptyset(&set);
+	sigaddset(&set, sig);
+	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+	/* As shells report a signal. */
+	_exit(128 + sig);
+}
+
+/* Passes signals that came to us on to the program, or ends with it. */
 static void
 pass_signals(struct adapter *a, int signals)
 {
 	struct signalfd_siginfo i;
+	union sigval value;
 	int status;
 
 	while (read(signals, &i, sizeof(i)) == sizeof(i)) {
@@ -170,7 +201,12 @@ pass_signals(struct adapter *a, int signals)
 		if ((i.ssi_signo == SIGCHLD && i.ssi_code > 0) ||
 		    i.ssi_pid == (uint32_t)getpid())
 			continue;
-		program_signal(&a->program, &i);
+		assert(a->program.pid > 1);
+		value.sival_ptr = (void *)(uintptr_t)i.ssi_ptr;
+		if (i.ssi_code == SI_QUEUE)
+			(void)sigqueue(a->program.pid, (int)i.ssi_signo, value);
+		else
+			(void)kill(a->program.pid, (int)i.ssi_signo);
 		serve_signal(a, (int)i.ssi_signo);
 	}
 }

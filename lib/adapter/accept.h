@@ -7,7 +7,6 @@
  * defines them, accept_NAME.c.
  */
 
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -157,18 +156,8 @@ struct program {
  */
 bool program_start(struct program *p, const struct program_spec *spec);
 
-/* Passes on a signal that came to us. */
-void program_signal(const struct program *p, const struct signalfd_siginfo *s);
-
 /* Returns whether the program has ended, and its wait status. */
 bool program_ended(struct program *p, int *status_out);
-
-/*
- * Ends this process as the program has ended; by _exit(2), as all of the
- * adapter does: what a sanitizer does at exit() would be a call that we were to
- * answer.
- */
-_Noreturn void program_end_likewise(int status);
 
 /* --- calls: the program's calls of accept() ----------------------------- */
 

@@ -1,11 +1,10 @@
 /*
  * The program: started as our child behind a seccomp filter, with a socket of
- * its own to listen on, sent the signals that come to us; we end as it does.
+ * its own to listen on.
  */
 
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
@@ -15,7 +14,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -328,21 +326,6 @@ program_start(struct program *p, const struct program_spec *spec)
 	return false;
 }
 
-/* --- its life and end --------------------------------------------------- */
-
-void
-program_signal(const struct program *p, const struct signalfd_siginfo *s)
-{
-	const union sigval value = { .sival_ptr =
-					 (void *)(uintptr_t)s->ssi_ptr };
-
-	assert(p->pid > 1);
-	if (s->ssi_code == SI_QUEUE)
-		(void)sigqueue(p->pid, (int)s->ssi_signo, value);
-	else
-		(void)kill(p->pid, (int)s->ssi_signo);
-}
-
 bool
 program_ended(struct program *p, int *status_out)
 {
@@ -353,25 +336,4 @@ program_ended(struct program *p, int *status_out)
 	p->pid = 0;
 	*status_out = status;
 	return true;
-}
-
-_Noreturn void
-program_end_likewise(int status)
-{
-	const struct rlimit none = { 0 };
-	sigset_t set;
-	int sig;
-
-	if (WIFEXITED(status))
-		_exit(WEXITSTATUS(status));
-	sig = WTERMSIG(status);
-	/* The program itself has dumped the core that is of use. */
-	(void)setrlimit(RLIMIT_CORE, &none);
-	(void)signal(sig, SIG_DFL);
-	(void)raise(sig);
-	sigemptyset(&set);
-	sigaddset(&set, sig);
-	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* As shells report a signal. */
-	_exit(128 + sig);
 }
