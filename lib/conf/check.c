@@ -433,7 +433,9 @@ check_listens(const struct outside *o, const char *option,
 	for (size_t i = 0; i < len; i++)
 		check_folder(o->b, build_where(o->b, o->app, option),
 		    arena_printf(o->a, "%s: %s", o->what, list[i].text),
-		    list[i].path);
+		    list[i].kind == CONF_LISTEN_UNIX
+			? conf_listen_name(&list[i])
+			: NULL);
 	/* A daemon that starts will find out by binding. */
 	if ((o->b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
 		return;
@@ -451,7 +453,8 @@ check_listens(const struct outside *o, const char *option,
 		else if (o->is_ours == NULL || !o->is_ours(l))
 			build_say(o->b, o->app, SAID_OUTSIDE, option,
 			    "somebody else listens on %s; ss %s tells who",
-			    l->text, l->path != NULL ? "-lxp" : "-ltnp");
+			    l->text,
+			    l->kind == CONF_LISTEN_UNIX ? "-lxp" : "-ltnp");
 	}
 }
 

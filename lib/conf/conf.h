@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/app.h"
 
@@ -121,10 +122,6 @@ struct conf_listen {
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
 	bool v6only; /* TCP over IPv6: the value for IPV6_V6ONLY */
-
-	/* Of the text: */
-	const char *path; /* UNIX: absolute; else NULL */
-	const char *fd_name; /* FD: a name of LISTEN_FDNAMES; else NULL */
 };
 
 /* The user and groups of the processes of an app. */
@@ -364,8 +361,12 @@ struct conf *conf_load(const char *file, unsigned flags,
 struct conf *conf_ref(struct conf *);
 void conf_free(struct conf *);
 
-/* A copy, whose text the caller frees. False: no memory. */
-bool conf_listen_copy(struct conf_listen *out, const struct conf_listen *);
+/* The absolute path of a UNIX address, the name of LISTEN_FDNAMES of an FD. */
+static inline const char *
+conf_listen_name(const struct conf_listen *l)
+{
+	return strchr(l->text, ':') + 1;
+}
 
 /*
  * The listener to open for the address, without owner, mode and backlog yet,

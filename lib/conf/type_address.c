@@ -67,7 +67,6 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 		    path, strlen(path), sizeof(sun->sun_path) - 1);
 	l = listen_add(in, out, CONF_LISTEN_UNIX,
 	    arena_printf(in->arena, "unix:%s", path));
-	l->path = l->text + strlen("unix:");
 	l->addr_len = address_of_path(path, (struct sockaddr_un *)&l->addr);
 	return true;
 }
@@ -75,8 +74,6 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 static bool
 parse_fd(const struct input *in, const char *text, struct listens *out)
 {
-	struct conf_listen *l;
-
 	for (const char *p = text; *p != '\0'; p++) {
 		if (!isgraph((unsigned char)*p) || *p == ':')
 			return type_bad(
@@ -85,9 +82,8 @@ parse_fd(const struct input *in, const char *text, struct listens *out)
 	if (*text == '\0' || strlen(text) > FD_NAME_MAX)
 		return type_bad(
 		    in, "fd: needs a name of at most %d bytes", FD_NAME_MAX);
-	l = listen_add(
+	(void)listen_add(
 	    in, out, CONF_LISTEN_FD, arena_printf(in->arena, "fd:%s", text));
-	l->fd_name = l->text + strlen("fd:");
 	return true;
 }
 
@@ -392,20 +388,6 @@ const struct type type_limit = { false, limit_parse, limit_print };
 
 /* ---- for those who listen there ---- */
 
-bool
-conf_listen_copy(struct conf_listen *out, const struct conf_listen *l)
-{
-	*out = *l;
-	out->text = strdup(l->text);
-	if (out->text == NULL)
-		return false;
-	if (l->path != NULL)
-		out->path = out->text + (l->path - l->text);
-	if (l->fd_name != NULL)
-		out->fd_name = out->text + (l->fd_name - l->text);
-	return true;
-}
-
 void
 conf_listen_spec(const struct conf_listen *l, struct listener_spec *out)
 {
@@ -420,6 +402,6 @@ conf_listen_spec(const struct conf_listen *l, struct listener_spec *out)
 		out->addrlen = l->addr_len;
 		out->v6only = l->v6only;
 	} else if (l->kind == CONF_LISTEN_UNIX) {
-		out->path = l->path;
+		out->path = conf_listen_name(l);
 	}
 }

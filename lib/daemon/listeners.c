@@ -50,7 +50,11 @@ listeners_new(struct supervisor *s, const struct conf_listen *where,
 {
 	struct app_listener *l = calloc(1, sizeof(*l));
 
-	if (l == NULL || !conf_listen_copy(&l->where, where)) {
+	if (l != NULL) {
+		l->where = *where;
+		l->where.text = strdup(where->text);
+	}
+	if (l == NULL || l->where.text == NULL) {
 		free(l);
 		openings_fail(openings, ENOMEM, "%s: no memory", where->text);
 		return NULL;

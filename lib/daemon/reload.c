@@ -142,7 +142,8 @@ openings_inherited(struct openings *all, const struct conf_listen *where,
 
 	fds[0] = -1;
 	if (where->kind == CONF_LISTEN_FD)
-		n = activation_find(where->fd_name, INHERITED_MAX, fds);
+		n = activation_find(
+		    conf_listen_name(where), INHERITED_MAX, fds);
 	if (n == 0)
 		openings_fail(all, ENOENT,
 		    "%s: %s: the service manager gave no socket of that name "

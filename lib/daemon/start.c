@@ -214,8 +214,9 @@ start_sockets(struct start *t)
 			}
 			(void)fprintf(names, "%s%s",
 			    t->nsockets == 0 ? "" : ":",
-			    l->where.kind == CONF_LISTEN_FD ? l->where.fd_name
-							    : g->conf->name);
+			    l->where.kind == CONF_LISTEN_FD
+				? conf_listen_name(&l->where)
+				: g->conf->name);
 			t->sockets[t->nsockets++] = fd;
 		}
 	}

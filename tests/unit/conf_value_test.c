@@ -293,11 +293,11 @@ TEST(an_address_becomes_what_can_be_bound)
 	CHECK(l[2].addr.ss_family == AF_INET || !l[2].v6only);
 	snprintf(text, sizeof(text), "unix:%s", in_folder("a.sock"));
 	CHECK_STR(text, l[3].text);
-	CHECK_STR(in_folder("a.sock"), l[3].path);
-	CHECK_STR(
-	    l[3].path, ((const struct sockaddr_un *)&l[3].addr)->sun_path);
+	CHECK_STR(in_folder("a.sock"), conf_listen_name(&l[3]));
+	CHECK_STR(conf_listen_name(&l[3]),
+	    ((const struct sockaddr_un *)&l[3].addr)->sun_path);
 	CHECK_EQ(CONF_LISTEN_FD, l[4].kind);
-	CHECK_STR("web", l[4].fd_name);
+	CHECK_STR("web", conf_listen_name(&l[4]));
 	conf_free(conf);
 }
 
