@@ -466,7 +466,8 @@ apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 		if (g == NULL)
 			continue;
 		if (g->closing) {
-			/* Another one of its name has come for it just now. */
+			/* A new group of the same name has come for it just
+			 * now. */
 			if (s->pool.apps[app].phase == APP_RUNNING)
 				apps_close(g, now);
 			continue;
@@ -509,7 +510,8 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		}
 		if (g == NULL || former == NULL || former == g)
 			continue;
-		/* It is held as the former one is, which leaves now. */
+		/* The new group is held as the former one is, which leaves now.
+		 */
 		if (former->hold.stopped)
 			hold_stop(g, now);
 		else if (former->hold.muted)
@@ -543,7 +545,7 @@ apps_open_lent(struct supervisor *s)
 				    &g->conf->listen.list[k], &openings,
 				    &opened);
 		(void)openings_now(&openings);
-		/* Whatever outlives its app has them still. */
+		/* Processes that outlive their app have its listeners still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;
 		accepting_begin_all(&opened, g);

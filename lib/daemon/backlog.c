@@ -432,7 +432,7 @@ backlog_look(struct group *g, tstamp now)
 	long before = b->depth, depth, demand;
 	struct worker *w;
 
-	/* Those that a process has shut down. */
+	/* Sockets that a process has shut down. */
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
 		if (listeners_serves(l) && !l->leaving &&
 		    listener_is_broken(&l->acceptor.listener))

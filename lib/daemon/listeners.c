@@ -524,7 +524,7 @@ accepting_leave(struct app_listener *l, tstamp now)
 	listeners_set_leave(l, now);
 }
 
-/* It leaves no more, and lets newcomers in. */
+/* The listener leaves no more, and lets newcomers in. */
 static void
 accepting_return(struct app_listener *l)
 {
@@ -691,7 +691,7 @@ listeners_claim_at(struct group *g, const char *text, bool update)
 		if (l->group == g || !listeners_is_at(l, text) ||
 		    listeners_keeps(l, g))
 			continue;
-		/* What it awaited to leave has come back to its app. */
+		/* The listener that it awaited has come back to its app. */
 		if (has && l->awaits) {
 			listeners_close(l);
 			continue;

@@ -82,8 +82,8 @@ parking_drop(struct supervisor *s, struct parked *k)
 }
 
 /*
- * Its client has left, has been silent for too long, or has to make room; how:
- * for one that was never served.
+ * The client has left, has been silent for too long, or has to make room; how:
+ * the cause for a client that was never served.
  */
 static void
 parking_end(struct parked *k, enum park_end how, tstamp now)
@@ -409,7 +409,7 @@ parking_leave(struct group *g, tstamp now)
 			parking_unpark(k, now);
 		else
 			parking_end(k, PARK_REFUSED, now);
-	/* Those with a request are served, if there is room for them. */
+	/* Connections with a request are served, if there is room for them. */
 	for (k = TAILQ_FIRST(&g->parking.idle); k != NULL;) {
 		for (n = 0; k != NULL && n < PARKING_TURN_MAX; n++) {
 			polls[n] = (struct pollfd){ k->io.fd, POLLIN, 0 };

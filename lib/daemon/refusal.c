@@ -231,7 +231,7 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 	else if (all->used < REFUSAL_MAX)
 		r = &all->table[all->used++];
 	if (r == NULL) {
-		/* What can be done at once is done. */
+		/* The first steps may be possible at once. */
 		(void)send(
 		    fd, answer.bytes, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 		(void)shutdown(fd, SHUT_WR);

@@ -35,7 +35,7 @@
 #error "the AUDIT_ARCH of this machine, please"
 #endif
 
-/* Some architectures have accept4(2) alone. */
+/* Architectures without accept(2) have accept4(2) alone. */
 #ifndef SYS_accept
 #define SYS_accept SYS_accept4
 #endif

@@ -95,7 +95,7 @@ listener_unshut(struct listener *l)
 {
 	const int none = 0;
 
-	/* What came while the mark was asked for has it still. */
+	/* Connections that came while the mark was asked for have it still. */
 	if (l->marks)
 		(void)listener_set_min_ttl(l->fd, 0);
 	else
@@ -175,7 +175,7 @@ listener_accept(struct listener *l, tstamp now)
 		case EHOSTUNREACH:
 		case ENONET:
 		case ETIMEDOUT:
-			/* This connection is lost; the next may be good. */
+			/* The connection is lost; the next may be good. */
 			break;
 		default:
 			/*

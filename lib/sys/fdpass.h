@@ -2,7 +2,7 @@
 #define SYS_FDPASS_H
 
 /*
- * One packet, with or without a descriptor, between two processes: unix(7),
+ * Packets, with or without a descriptor, between two processes: unix(7),
  * SCM_RIGHTS over SOCK_SEQPACKET.
  *
  * O_NONBLOCK belongs to the open file, so it would travel to every process
@@ -25,7 +25,7 @@ struct fdpass_got {
 	int fds[FDPASS_MAX]; /* nfds of them, CLOEXEC, the receiver's */
 	size_t nfds;
 	bool truncated; /* longer than the buffer; the rest is gone */
-	/* Some are gone: this process, or a security module, takes no more. */
+	/* Descriptors are gone: the process or a security module bars them. */
 	bool lost_fds;
 };
 
@@ -93,10 +93,10 @@ struct fdpass_sender {
 };
 
 /*
- * Whose the next packet is, which stays there; SO_PASSCRED has the kernel note
- * that. Never waits, and takes no descriptor. Returns the length of the packet,
- * as far as it is known to be over 0; 0 at the end of file, or -1 with errno:
- * EBADMSG, nobody has noted it.
+ * The sender of the next packet, which stays there; SO_PASSCRED has the kernel
+ * note that. Never waits, and takes no descriptor. Returns the length of the
+ * packet, as far as it is known to be over 0; 0 at the end of file, or -1 with
+ * errno: EBADMSG, nobody has noted it.
  */
 ssize_t fdpass_next_sender(int sock, struct fdpass_sender *out);
 

@@ -59,7 +59,7 @@ file_lock_folder(const char *path)
 }
 
 /*
- * What a connect to the socket at the path gives: 0, or an errno, ENOENT if
+ * The result of a connect to the socket at the path: 0, or an errno, ENOENT if
  * nothing is there, ENOTSOCK if it is something else. A datagram socket asks
  * without the owner noticing: a stream socket refuses it as one of the wrong
  * type, EPROTOTYPE.
@@ -495,7 +495,7 @@ listener_depth(const struct listener *l)
 			info.tcpi_state == TCP_LISTEN
 		    ? (long)info.tcpi_unacked
 		    : -1;
-	/* Its state may change at any time: see listener_share(). */
+	/* A shared socket's state may change any time: see listener_share(). */
 	if (fstat(l->fd, &st) == 0) {
 		q.inode = (uint32_t)st.st_ino;
 		(void)sockets_tcp(

@@ -32,7 +32,7 @@ enum listener_kind {
 enum {
 	LISTENER_EMPTY = -1, /* no connection waits */
 	LISTENER_RESTING = -2, /* until rest_until */
-	/* Somebody shut it down; found at the second empty accept. */
+	/* The socket was shut down; found at the second empty accept. */
 	LISTENER_BROKEN = -3,
 };
 
@@ -172,7 +172,7 @@ int listener_shut(struct listener *l);
 struct acceptor;
 struct listener_job;
 
-/* None of these closes the acceptor. */
+/* The user of the acceptor closes it in none of these. */
 struct acceptor_ops {
 	/*
 	 * Asked before each accept; false: there is no room. May pause the
@@ -184,7 +184,7 @@ struct acceptor_ops {
 	/* Descriptors or memory have run out: a rest begins. May be NULL. */
 	void (*resting)(struct acceptor *);
 	/*
-	 * Somebody shut the listener down, or it is closed and has rested.
+	 * The listener was shut down, or it is closed and has rested.
 	 * The user closes and opens it and calls acceptor_start() or
 	 * acceptor_rest(). NULL: it stays out of the loop.
 	 */

@@ -29,8 +29,8 @@
 #define ANSWER_SIZE 16384
 
 /*
- * What the kernel has no module for. It is not asked again: each question would
- * have it run modprobe(8), and wait for that.
+ * Kinds that the kernel has no module for. It is not asked again: each question
+ * would have it run modprobe(8), and wait for that.
  */
 static struct {
 	atomic_bool tcp;
