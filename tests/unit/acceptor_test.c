@@ -129,8 +129,7 @@ dial(unsigned n)
 
 /* --- tests -------------------------------------------------------------- */
 
-static void
-the_budget_of_a_turn_doubles_while_connections_wait(void)
+TEST(the_budget_of_a_turn_doubles_while_connections_wait)
 {
 	dial(30);
 	for (unsigned most = 1, total = 1; total < 30; total += most) {
@@ -144,8 +143,7 @@ the_budget_of_a_turn_doubles_while_connections_wait(void)
 	CHECK_EQ(1, acceptor.budget);
 }
 
-static void
-a_connection_without_room_stays_in_the_backlog(void)
+TEST(a_connection_without_room_stays_in_the_backlog)
 {
 	room = 1;
 	pauses = true;
@@ -164,8 +162,7 @@ a_connection_without_room_stays_in_the_backlog(void)
 	CHECK_EQ(ACCEPTOR_EMPTY, acceptor_take(&acceptor, now));
 }
 
-static void
-an_acceptor_without_descriptors_rests(void)
+TEST(an_acceptor_without_descriptors_rests)
 {
 	struct rlimit before, none;
 	int next;
@@ -187,8 +184,7 @@ an_acceptor_without_descriptors_rests(void)
 	CHECK_EQ(1, arrivals);
 }
 
-static void
-a_listener_that_was_shut_down_is_opened_anew(void)
+TEST(a_listener_that_was_shut_down_is_opened_anew)
 {
 	CHECK_EQ(0, shutdown(acceptor.listener.fd, SHUT_RDWR));
 	CHECK_EQ(1, loop_turn(&loop, now));
@@ -204,8 +200,7 @@ a_listener_that_was_shut_down_is_opened_anew(void)
 }
 
 /* What is in the queue stays there for the programs that have the socket. */
-static void
-hiding_a_unix_socket_removes_its_file_alone(void)
+TEST(hiding_a_unix_socket_removes_its_file_alone)
 {
 	struct lane lane;
 
@@ -229,11 +224,7 @@ main(int argc, char **argv)
 	if (mkdtemp(dir) == NULL)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/sock", dir);
-	RUN(the_budget_of_a_turn_doubles_while_connections_wait);
-	RUN(a_connection_without_room_stays_in_the_backlog);
-	RUN(an_acceptor_without_descriptors_rests);
-	RUN(a_listener_that_was_shut_down_is_opened_anew);
-	RUN(hiding_a_unix_socket_removes_its_file_alone);
+	check_all();
 	(void)rmdir(dir);
 	return check_finish();
 }

@@ -47,8 +47,7 @@ unix_text(const char *path, size_t len)
 	    (void *)&un, (socklen_t)(HEAD + len), text, sizeof(text));
 }
 
-static void
-addresses_are_in_the_words_of_pool_conf(void)
+TEST(addresses_are_in_the_words_of_pool_conf)
 {
 	CHECK_STR("127.0.0.1:8080", in4_text(sizeof(struct sockaddr_in)));
 	CHECK_STR("[::1]:80", in6_text("::1", 0));
@@ -60,8 +59,7 @@ addresses_are_in_the_words_of_pool_conf(void)
 	CHECK_STR("unix:/a\\x1b[1m", unix_text("/a\x1b[1m", 6));
 }
 
-static void
-a_scope_is_named_or_numbered(void)
+TEST(a_scope_is_named_or_numbered)
 {
 	if (if_nametoindex("lo") == 0)
 		SKIP("no interface lo here");
@@ -69,15 +67,13 @@ a_scope_is_named_or_numbered(void)
 	CHECK_STR("[fe80::1%4000000000]:80", in6_text("fe80::1", 4000000000));
 }
 
-static void
-an_incomplete_address_is_unknown(void)
+TEST(an_incomplete_address_is_unknown)
 {
 	CHECK_STR("unknown", in4_text(4));
 	CHECK_STR("unknown", in4_text(0));
 }
 
-static void
-a_path_may_fill_the_address(void)
+TEST(a_path_may_fill_the_address)
 {
 	char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
 
@@ -87,8 +83,7 @@ a_path_may_fill_the_address(void)
 	CHECK_EQ(5 + 4 * sizeof(path), strlen(unix_text(path, sizeof(path))));
 }
 
-static void
-a_path_of_107_bytes_is_the_longest(void)
+TEST(a_path_of_107_bytes_is_the_longest)
 {
 	struct sockaddr_un u;
 	char path[109];
@@ -104,8 +99,7 @@ a_path_of_107_bytes_is_the_longest(void)
 	CHECK_EQ(AF_UNSPEC, u.sun_family);
 }
 
-static void
-a_name_is_a_path_or_abstract(void)
+TEST(a_name_is_a_path_or_abstract)
 {
 	struct sockaddr_un u;
 	socklen_t len = address_of_name("/run/a", &u);
@@ -117,15 +111,4 @@ a_name_is_a_path_or_abstract(void)
 	CHECK_EQ(0, address_of_name("", &u));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(addresses_are_in_the_words_of_pool_conf);
-	RUN(a_scope_is_named_or_numbered);
-	RUN(an_incomplete_address_is_unknown);
-	RUN(a_path_may_fill_the_address);
-	RUN(a_path_of_107_bytes_is_the_longest);
-	RUN(a_name_is_a_path_or_abstract);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -43,8 +43,7 @@ status_of(const struct life *life, void (*says)(const char *when))
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void
-the_exit_status_is_the_report_or_69_without_one(void)
+TEST(the_exit_status_is_the_report_or_69_without_one)
 {
 	static const struct life lives[] = {
 		{ .report = 0, .seen = 0 },
@@ -67,8 +66,7 @@ speak(const char *when)
 		(void)!write(STDERR_FILENO, when, strlen(when));
 }
 
-static void
-the_daemon_leads_a_session_and_writes_to_the_terminal_until_the_report(void)
+TEST(the_daemon_leads_a_session_and_writes_to_the_terminal_until_the_report)
 {
 	struct pollfd pfd = { .events = POLLIN };
 	char text[64] = "";
@@ -87,8 +85,7 @@ the_daemon_leads_a_session_and_writes_to_the_terminal_until_the_report(void)
 	CHECK_EQ(0, read(ends[0], text, sizeof(text)));
 }
 
-static void
-closed_standard_descriptors_become_dev_null(void)
+TEST_ALONE(closed_standard_descriptors_become_dev_null)
 {
 	struct stat null, st;
 
@@ -102,12 +99,4 @@ closed_standard_descriptors_become_dev_null(void)
 	CHECK_EQ(null.st_rdev, st.st_rdev);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(the_exit_status_is_the_report_or_69_without_one);
-	RUN(the_daemon_leads_a_session_and_writes_to_the_terminal_until_the_report);
-	RUN_ALONE(closed_standard_descriptors_become_dev_null);
-	return check_finish();
-}
+TESTS(NULL, NULL)

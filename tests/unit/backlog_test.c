@@ -74,8 +74,7 @@ wait_for_answer(void)
 	fixture_collect();
 }
 
-static void
-a_process_that_may_hold_a_connection_is_in_use(void)
+TEST_ALONE(a_process_that_may_hold_a_connection_is_in_use)
 {
 	backlog_sampled(sup.workers[0], fixture.now);
 	wait_for_answer();
@@ -84,8 +83,7 @@ a_process_that_may_hold_a_connection_is_in_use(void)
 	CHECK(fixture.group->backlog.look == NULL);
 }
 
-static void
-a_look_outlives_its_app(void)
+TEST_ALONE(a_look_outlives_its_app)
 {
 	tstamp before = used(0);
 
@@ -95,8 +93,7 @@ a_look_outlives_its_app(void)
 	CHECK_EQ(before, used(0));
 }
 
-static void
-a_look_outlives_a_process(void)
+TEST_ALONE(a_look_outlives_a_process)
 {
 	struct worker *w = sup.workers[0];
 
@@ -108,8 +105,7 @@ a_look_outlives_a_process(void)
 }
 
 /* Numbers of processes are used again, also for another app. */
-static void
-a_process_of_another_app_is_left_alone(void)
+TEST_ALONE(a_process_of_another_app_is_left_alone)
 {
 	struct group other = { .conf = &fixture.web };
 	tstamp before = used(0);
@@ -122,8 +118,7 @@ a_process_of_another_app_is_left_alone(void)
 	sup.workers[0]->group = fixture.group;
 }
 
-static void
-processor_time_that_runs_backwards_is_none(void)
+TEST_ALONE(processor_time_that_runs_backwards_is_none)
 {
 	sup.workers[0]->cpu_at = fixture.now - TSPAN_SECONDS(10);
 	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
@@ -137,16 +132,4 @@ processor_time_that_runs_backwards_is_none(void)
 	CHECK_NEAR(0, sup.workers[0]->processors);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN_ALONE(a_process_that_may_hold_a_connection_is_in_use);
-	RUN_ALONE(a_look_outlives_its_app);
-	RUN_ALONE(a_look_outlives_a_process);
-	RUN_ALONE(a_process_of_another_app_is_left_alone);
-	RUN_ALONE(processor_time_that_runs_backwards_is_none);
-	return check_finish();
-}
+TESTS(begin, end)

@@ -22,8 +22,7 @@ fail(tstamp at)
 	backoff_failed(&b, b.failed_at, delay, delay_max, &random_, at);
 }
 
-static void
-each_failure_doubles_the_delay_up_to_its_maximum(void)
+TEST(each_failure_doubles_the_delay_up_to_its_maximum)
 {
 	for (int i = 0; i < 100; i++) {
 		fail(TSPAN_SECONDS(100 + 100 * i));
@@ -32,8 +31,7 @@ each_failure_doubles_the_delay_up_to_its_maximum(void)
 	}
 }
 
-static void
-jitter_adds_up_to_a_quarter(void)
+TEST(jitter_adds_up_to_a_quarter)
 {
 	tspan least = delay, most = 0;
 
@@ -50,8 +48,7 @@ jitter_adds_up_to_a_quarter(void)
 	CHECK(most <= delay / 4 && most > delay / 4 - delay / 40);
 }
 
-static void
-processes_that_fail_together_are_one_failure(void)
+TEST(processes_that_fail_together_are_one_failure)
 {
 	for (int i = 0; i < 10; i++)
 		backoff_failed(&b, TSPAN_SECONDS(1), delay, delay_max, &random_,
@@ -59,8 +56,7 @@ processes_that_fail_together_are_one_failure(void)
 	CHECK_EQ(delay, b.delay);
 }
 
-static void
-a_delay_of_the_length_of_time_does_not_overflow(void)
+TEST(a_delay_of_the_length_of_time_does_not_overflow)
 {
 	for (int i = 0; i < 3; i++)
 		backoff_failed(&b, b.failed_at, INT64_MAX / 2, INT64_MAX / 2,
@@ -68,8 +64,7 @@ a_delay_of_the_length_of_time_does_not_overflow(void)
 	CHECK(b.until >= INT64_MAX / 2);
 }
 
-static void
-a_reset_forgets_all(void)
+TEST(a_reset_forgets_all)
 {
 	fail(TSPAN_SECONDS(100));
 	fail(TSPAN_SECONDS(200));
@@ -79,15 +74,4 @@ a_reset_forgets_all(void)
 	CHECK_EQ(delay, b.delay);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	RUN(each_failure_doubles_the_delay_up_to_its_maximum);
-	RUN(jitter_adds_up_to_a_quarter);
-	RUN(processes_that_fail_together_are_one_failure);
-	RUN(a_delay_of_the_length_of_time_does_not_overflow);
-	RUN(a_reset_forgets_all);
-	return check_finish();
-}
+TESTS(begin, NULL)

@@ -61,8 +61,7 @@ fails(const struct child_spec *spec, const char *wanted)
 	CHECK_STR(text, child_explain(spec, &result, said, sizeof(said)));
 }
 
-static void
-what_is_not_there_or_cannot_be_set_is_named(void)
+TEST(what_is_not_there_or_cannot_be_set_is_named)
 {
 	struct child_limit limits[] = {
 		{ RLIMIT_CORE, { 0, 0 } },
@@ -89,8 +88,7 @@ what_is_not_there_or_cannot_be_set_is_named(void)
 	fails(&spec, "cannot set RLIMIT_NOFILE: Invalid argument");
 }
 
-static void
-what_an_ordinary_user_may_not_do_is_named(void)
+TEST_ALONE(what_an_ordinary_user_may_not_do_is_named)
 {
 	struct child_spec spec = shell("exit 0");
 
@@ -116,8 +114,7 @@ what_an_ordinary_user_may_not_do_is_named(void)
 	fails(&spec, "cannot set the nice value: Permission denied");
 }
 
-static void
-an_output_that_may_not_be_written_is_named_with_the_user(void)
+TEST_ALONE(an_output_that_may_not_be_written_is_named_with_the_user)
 {
 	struct child_spec spec = shell("");
 
@@ -135,8 +132,7 @@ an_output_that_may_not_be_written_is_named_with_the_user(void)
 	    "cannot open %s as user 65534 and group 65534: Permission denied");
 }
 
-static void
-an_output_that_is_a_link_is_named(void)
+TEST(an_output_that_is_a_link_is_named)
 {
 	struct child_spec spec = shell("");
 
@@ -147,8 +143,7 @@ an_output_that_is_a_link_is_named(void)
 	    "file it leads to");
 }
 
-static void
-a_shortage_is_told_apart(void)
+TEST_ALONE(a_shortage_is_told_apart)
 {
 	struct child_spec spec = shell("");
 	struct child_result result;
@@ -165,16 +160,4 @@ a_shortage_is_told_apart(void)
 	    child_explain(&spec, &result, text, sizeof(text)));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN(what_is_not_there_or_cannot_be_set_is_named);
-	RUN_ALONE(what_an_ordinary_user_may_not_do_is_named);
-	RUN_ALONE(an_output_that_may_not_be_written_is_named_with_the_user);
-	RUN(an_output_that_is_a_link_is_named);
-	RUN_ALONE(a_shortage_is_told_apart);
-	return check_finish();
-}
+TESTS(begin, end)

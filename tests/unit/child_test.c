@@ -116,8 +116,7 @@ open_temporary(const char *content)
 	return fd;
 }
 
-static void
-a_child_has_its_descriptors_and_no_other(void)
+TEST(a_child_has_its_descriptors_and_no_other)
 {
 	struct child_spec spec = reporter();
 	int leak = open("/dev/null", O_RDONLY);
@@ -131,8 +130,7 @@ a_child_has_its_descriptors_and_no_other(void)
 	close(channel);
 }
 
-static void
-descriptors_may_be_given_crosswise(void)
+TEST_ALONE(descriptors_may_be_given_crosswise)
 {
 	struct child_spec spec = reporter();
 	int fds[2] = { 0, 3 };
@@ -152,8 +150,7 @@ descriptors_may_be_given_crosswise(void)
 	CHECK(reported("content 4 a"));
 }
 
-static void
-signals_are_at_their_default_and_not_blocked(void)
+TEST_ALONE(signals_are_at_their_default_and_not_blocked)
 {
 	struct child_spec spec = reporter();
 	sigset_t all;
@@ -168,8 +165,7 @@ signals_are_at_their_default_and_not_blocked(void)
 	CHECK(reported("SigIgn:\t0000000000000000"));
 }
 
-static void
-a_child_leads_a_session_in_which_all_that_was_asked_is_set(void)
+TEST(a_child_leads_a_session_in_which_all_that_was_asked_is_set)
 {
 	struct child_spec spec = reporter();
 	struct child_limit limit = { RLIMIT_CORE, { 0, 0 } };
@@ -190,8 +186,7 @@ a_child_leads_a_session_in_which_all_that_was_asked_is_set(void)
 	CHECK(reported("cwd /proc"));
 }
 
-static void
-a_child_finds_its_own_number_in_the_environment(void)
+TEST(a_child_finds_its_own_number_in_the_environment)
 {
 	struct child_spec spec = reporter();
 	char number[sizeof("APPPOOL_PID=") + CHILD_NUMBER_SIZE] =
@@ -222,8 +217,7 @@ others_may_run_us(void)
 	return status == 0;
 }
 
-static void
-an_identity_is_taken_wholly(void)
+TEST(an_identity_is_taken_wholly)
 {
 	struct child_spec spec = reporter();
 	gid_t groups[] = { 4242, 4243 };
@@ -275,8 +269,7 @@ nobody_may_look_into(struct child_spec *spec)
 	return status == 0;
 }
 
-static void
-a_program_that_answers_accept_is_guarded_from_its_user(void)
+TEST(a_program_that_answers_accept_is_guarded_from_its_user)
 {
 	struct child_spec spec = reporter(), waits = shell("sleep 100");
 
@@ -307,8 +300,7 @@ tell_identity(void *arg)
 	return (void *)(uintptr_t)uid;
 }
 
-static void
-no_thread_of_ours_changes_its_identity(void)
+TEST(no_thread_of_ours_changes_its_identity)
 {
 	struct child_spec spec = shell("exit 0");
 	pthread_t thread;
@@ -329,8 +321,7 @@ no_thread_of_ours_changes_its_identity(void)
 	close(p[0]);
 }
 
-static void
-output_is_appended_to_with_the_rights_of_the_user(void)
+TEST(output_is_appended_to_with_the_rights_of_the_user)
 {
 	struct child_spec spec = shell("echo to stdout; echo to stderr >&2");
 	char dir[] = "/tmp/child_test.XXXXXX";
@@ -375,14 +366,6 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 
 	check_start(argc, argv);
-	RUN(a_child_has_its_descriptors_and_no_other);
-	RUN_ALONE(descriptors_may_be_given_crosswise);
-	RUN_ALONE(signals_are_at_their_default_and_not_blocked);
-	RUN(a_child_leads_a_session_in_which_all_that_was_asked_is_set);
-	RUN(a_child_finds_its_own_number_in_the_environment);
-	RUN(an_identity_is_taken_wholly);
-	RUN(a_program_that_answers_accept_is_guarded_from_its_user);
-	RUN(no_thread_of_ours_changes_its_identity);
-	RUN(output_is_appended_to_with_the_rights_of_the_user);
+	check_all();
 	return check_finish();
 }

@@ -25,8 +25,7 @@ end(void)
 	free(memory);
 }
 
-static void
-no_deadline_is_the_end_of_time(void)
+TEST(no_deadline_is_the_end_of_time)
 {
 	uint32_t number = 7;
 
@@ -36,8 +35,7 @@ no_deadline_is_the_end_of_time(void)
 }
 
 /* Compares with a plain array that is searched for the earliest. */
-static void
-random_changes_agree_with_a_plain_array(void)
+TEST(random_changes_agree_with_a_plain_array)
 {
 	tstamp plain[NUMBERS];
 	struct prng random = { 42 };
@@ -61,13 +59,4 @@ random_changes_agree_with_a_plain_array(void)
 	}
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN(no_deadline_is_the_end_of_time);
-	RUN(random_changes_agree_with_a_plain_array);
-	return check_finish();
-}
+TESTS(begin, end)

@@ -23,8 +23,7 @@ written(void)
 	return text.failed ? NULL : text.data;
 }
 
-static void
-commas_stand_between_values_only(void)
+TEST(commas_stand_between_values_only)
 {
 	emit_object(&json);
 	emit_key(&json, "a");
@@ -43,8 +42,7 @@ commas_stand_between_values_only(void)
 	CHECK_STR("{\"a\":[1,[],2],\"b\":{},\"c\":true}", written());
 }
 
-static void
-lines_end_behind_a_comma_or_a_bracket(void)
+TEST(lines_end_behind_a_comma_or_a_bracket)
 {
 	emit_array(&json);
 	emit_break(&json);
@@ -57,8 +55,7 @@ lines_end_behind_a_comma_or_a_bracket(void)
 	CHECK_STR("[\n1,\n2],3", written());
 }
 
-static void
-strings_are_escaped_and_utf_8(void)
+TEST(strings_are_escaped_and_utf_8)
 {
 	static const char *const strings[][2] = {
 		{ "a\"b\\c\nd\te\033[2Jf\001\177",
@@ -87,8 +84,7 @@ strings_are_escaped_and_utf_8(void)
 	}
 }
 
-static void
-keys_have_values_of_all_kinds(void)
+TEST(keys_have_values_of_all_kinds)
 {
 	emit_object(&json);
 	emit_put_string(&json, "a", "b");
@@ -104,8 +100,7 @@ keys_have_values_of_all_kinds(void)
 	    written());
 }
 
-static void
-times_have_microseconds_below_a_second_and_then_milliseconds(void)
+TEST(times_have_microseconds_below_a_second_and_then_milliseconds)
 {
 	static const struct {
 		tspan span;
@@ -130,8 +125,7 @@ times_have_microseconds_below_a_second_and_then_milliseconds(void)
 	}
 }
 
-static void
-numbers_have_six_places_and_percentages_one(void)
+TEST(numbers_have_six_places_and_percentages_one)
 {
 	static const double numbers[] = { 0, 3.25, 123.4567891, 12345678.0,
 		-0.0000125, NAN, -INFINITY };
@@ -147,8 +141,7 @@ numbers_have_six_places_and_percentages_one(void)
 	    written());
 }
 
-static void
-text_past_its_bound_is_refused_for_good(void)
+TEST(text_past_its_bound_is_refused_for_good)
 {
 	struct text t;
 
@@ -166,16 +159,14 @@ text_past_its_bound_is_refused_for_good(void)
 	text_fini(&t);
 }
 
-static void
-a_long_format_is_written_whole(void)
+TEST(a_long_format_is_written_whole)
 {
 	text_printf(&text, "%0*d%s", 3000, 7, "end");
 	CHECK_EQ(3003, text.len);
 	CHECK(memcmp(text.data + 2998, "07end", 5) == 0);
 }
 
-static void
-text_for_a_terminal_holds_no_controls(void)
+TEST(text_for_a_terminal_holds_no_controls)
 {
 	static const char hostile[] = "a\033]0;b\a\r\nc\302\233d\377\303\274";
 
@@ -189,15 +180,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	check.begin = begin;
-	RUN(commas_stand_between_values_only);
-	RUN(lines_end_behind_a_comma_or_a_bracket);
-	RUN(strings_are_escaped_and_utf_8);
-	RUN(keys_have_values_of_all_kinds);
-	RUN(times_have_microseconds_below_a_second_and_then_milliseconds);
-	RUN(numbers_have_six_places_and_percentages_one);
-	RUN(text_past_its_bound_is_refused_for_good);
-	RUN(a_long_format_is_written_whole);
-	RUN(text_for_a_terminal_holds_no_controls);
+	check_all();
 	text_fini(&text);
 	return check_finish();
 }

@@ -50,8 +50,7 @@ begin(void)
 	return place;
 }
 
-static void
-an_event_is_read_as_it_was_put(void)
+TEST(an_event_is_read_as_it_was_put)
 {
 	struct ring_place place = begin();
 	struct event out,
@@ -84,8 +83,7 @@ an_event_is_read_as_it_was_put(void)
 	CHECK(!events_next(&ring, &place, &out));
 }
 
-static void
-a_reader_who_is_overtaken_learns_how_many_events_are_lost(void)
+TEST(a_reader_who_is_overtaken_learns_how_many_events_are_lost)
 {
 	struct ring_place place = begin();
 	struct event out;
@@ -119,8 +117,7 @@ read_up_to_the_end_of_the_ring(const char *text, struct ring_place *out)
 	} while (ring.head > head);
 }
 
-static void
-a_reader_whose_event_is_the_oldest_gets_it(void)
+TEST(a_reader_whose_event_is_the_oldest_gets_it)
 {
 	char first[200], later[200];
 	struct ring_place place, copy;
@@ -143,8 +140,7 @@ a_reader_whose_event_is_the_oldest_gets_it(void)
 	}
 }
 
-static void
-a_text_is_cut_at_the_bound(void)
+TEST(a_text_is_cut_at_the_bound)
 {
 	struct ring_place place = begin();
 	char text[2 * EVENTS_TEXT_MAX + 1];
@@ -158,8 +154,7 @@ a_text_is_cut_at_the_bound(void)
 	CHECK_EQ(EVENTS_TEXT_MAX, strlen(out.text));
 }
 
-static void
-every_kind_has_a_word(void)
+TEST(every_kind_has_a_word)
 {
 	for (int kind = 0; kind < EVENT_KINDS; kind++)
 		CHECK(events_kind_name((enum event_kind)kind) != NULL);
@@ -169,8 +164,7 @@ every_kind_has_a_word(void)
  * Records of many sizes go in faster and slower than they are taken out: each
  * comes out once, in order and whole, or was refused.
  */
-static void
-the_ring_keeps_order_and_loses_only_refused_records(void)
+TEST(the_ring_keeps_order_and_loses_only_refused_records)
 {
 	unsigned put = 0, got = 0, refused = 0, random = 1;
 	struct ring r;
@@ -224,8 +218,7 @@ pages_in_use(const struct ring *r)
 	return n;
 }
 
-static void
-the_ring_gives_the_memory_of_a_flood_back(void)
+TEST(the_ring_gives_the_memory_of_a_flood_back)
 {
 	struct ring r;
 	void *record;
@@ -246,13 +239,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(an_event_is_read_as_it_was_put);
-	RUN(a_reader_who_is_overtaken_learns_how_many_events_are_lost);
-	RUN(a_reader_whose_event_is_the_oldest_gets_it);
-	RUN(a_text_is_cut_at_the_bound);
-	RUN(every_kind_has_a_word);
-	RUN(the_ring_keeps_order_and_loses_only_refused_records);
-	RUN(the_ring_gives_the_memory_of_a_flood_back);
+	check_all();
 	ring_fini(&ring);
 	return check_finish();
 }

@@ -59,8 +59,7 @@ check_marked(const char *mark, int fd)
 	close(fd);
 }
 
-static void
-a_packet_arrives_whole_and_alone(void)
+TEST(a_packet_arrives_whole_and_alone)
 {
 	CHECK_EQ(3, fdpass_send(pair[0], "one", 3, -1));
 	CHECK_EQ(4, fdpass_send(pair[0], "four", 4, -1));
@@ -72,8 +71,7 @@ a_packet_arrives_whole_and_alone(void)
 	CHECK_EQ(4, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
 }
 
-static void
-a_descriptor_arrives_cloexec(void)
+TEST(a_descriptor_arrives_cloexec)
 {
 	int fd = open_marked("me");
 
@@ -85,8 +83,7 @@ a_descriptor_arrives_cloexec(void)
 	check_marked("me", got.fds[0]);
 }
 
-static void
-sending_to_a_full_queue_is_EAGAIN(void)
+TEST(sending_to_a_full_queue_is_EAGAIN)
 {
 	int sent = 0;
 
@@ -99,8 +96,7 @@ sending_to_a_full_queue_is_EAGAIN(void)
 }
 
 /* With packets unread in it, or without. */
-static void
-sending_to_a_closed_end_fails_without_a_signal(void)
+TEST(sending_to_a_closed_end_fails_without_a_signal)
 {
 	int other[2];
 
@@ -117,8 +113,7 @@ sending_to_a_closed_end_fails_without_a_signal(void)
  * The count is per user and its limit that of the sender.  Root is exempt, so
  * another user sends; no other process may use that user's number meanwhile.
  */
-static void
-too_many_descriptors_on_their_way_are_ETOOMANYREFS(void)
+TEST_ALONE(too_many_descriptors_on_their_way_are_ETOOMANYREFS)
 {
 	struct rlimit few = { .rlim_cur = 20, .rlim_max = 20 };
 	int sent = 0;
@@ -133,8 +128,7 @@ too_many_descriptors_on_their_way_are_ETOOMANYREFS(void)
 	CHECK(sent < 50);
 }
 
-static void
-as_many_descriptors_as_fit_in_a_message_are_all_received(void)
+TEST(as_many_descriptors_as_fit_in_a_message_are_all_received)
 {
 	int fds[FDPASS_MAX];
 
@@ -159,8 +153,7 @@ limit_descriptors(rlim_t most)
 }
 
 /* Looked at as a whole, a packet waits for a number of its descriptor. */
-static void
-a_descriptor_beyond_the_limit_waits_or_is_marked_lost(void)
+TEST_ALONE(a_descriptor_beyond_the_limit_waits_or_is_marked_lost)
 {
 	const int whole = MSG_PEEK | MSG_DONTWAIT;
 	int fd;
@@ -184,8 +177,7 @@ a_descriptor_beyond_the_limit_waits_or_is_marked_lost(void)
 }
 
 /* A process that shares an end can ask for these, beside our descriptors. */
-static void
-credentials_and_pidfds_do_no_harm(void)
+TEST(credentials_and_pidfds_do_no_harm)
 {
 	int yes = 1;
 	int fd = open_marked("me");
@@ -208,8 +200,7 @@ credentials_and_pidfds_do_no_harm(void)
 	close(fd);
 }
 
-static void
-a_packet_too_long_for_recv_one_is_EMSGSIZE(void)
+TEST(a_packet_too_long_for_recv_one_is_EMSGSIZE)
 {
 	int fd = -2;
 
@@ -218,8 +209,7 @@ a_packet_too_long_for_recv_one_is_EMSGSIZE(void)
 	CHECK_EQ(-2, fd);
 }
 
-static void
-refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
+TEST(refused_descriptors_are_EPERM_where_the_kernel_knows_how)
 {
 	(void)fdpass_refuse(pair[1]);
 	if (fdpass_send(pair[0], "x", 1, pair[0]) == -1)
@@ -230,8 +220,7 @@ refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
 	CHECK_EQ(1, fdpass_send(pair[1], "z", 1, pair[0]));
 }
 
-static void
-the_sender_of_the_next_packet_is_known_and_that_stays(void)
+TEST(the_sender_of_the_next_packet_is_known_and_that_stays)
 {
 	struct fdpass_sender who = { 0 };
 	const int on = 1;
@@ -256,22 +245,4 @@ the_sender_of_the_next_packet_is_known_and_that_stays(void)
 	close(pair[0]);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = open_pair;
-	check.end = close_pair;
-	RUN(a_packet_arrives_whole_and_alone);
-	RUN(a_descriptor_arrives_cloexec);
-	RUN(sending_to_a_full_queue_is_EAGAIN);
-	RUN(sending_to_a_closed_end_fails_without_a_signal);
-	RUN_ALONE(too_many_descriptors_on_their_way_are_ETOOMANYREFS);
-	RUN(as_many_descriptors_as_fit_in_a_message_are_all_received);
-	RUN_ALONE(a_descriptor_beyond_the_limit_waits_or_is_marked_lost);
-	RUN(credentials_and_pidfds_do_no_harm);
-	RUN(a_packet_too_long_for_recv_one_is_EMSGSIZE);
-	RUN(the_sender_of_the_next_packet_is_known_and_that_stays);
-	RUN(refused_descriptors_are_EPERM_where_the_kernel_knows_how);
-	return check_finish();
-}
+TESTS(open_pair, close_pair)

@@ -82,8 +82,7 @@ reads(void)
 
 /* --- what is seen ------------------------------------------------------- */
 
-static void
-a_process_is_found_in_its_call_with_its_file(void)
+TEST(a_process_is_found_in_its_call_with_its_file)
 {
 	NEED(sleeps_in(sleeps, SYS_clock_nanosleep));
 	CHECK_STR("", h.file);
@@ -96,8 +95,7 @@ a_process_is_found_in_its_call_with_its_file(void)
 	close(pipe_ends[1]);
 }
 
-static void
-the_stack_is_seen_by_root_alone(void)
+TEST(the_stack_is_seen_by_root_alone)
 {
 	NEED(sleeps_in(sleeps, SYS_clock_nanosleep));
 	if (h.stack_error == 0) {
@@ -112,8 +110,7 @@ the_stack_is_seen_by_root_alone(void)
 		CHECK(h.stack_error != 0);
 }
 
-static void
-a_stranger_sees_the_state_alone(void)
+TEST_ALONE(a_stranger_sees_the_state_alone)
 {
 	int folder;
 
@@ -130,8 +127,7 @@ a_stranger_sees_the_state_alone(void)
 	CHECK(strstr(text, "system call") == NULL);
 }
 
-static void
-a_folder_outlives_its_process_but_finds_no_other(void)
+TEST(a_folder_outlives_its_process_but_finds_no_other)
 {
 	pid_t pid = start(sleeps);
 	int folder = procinfo_folder(pid, false);
@@ -146,8 +142,7 @@ a_folder_outlives_its_process_but_finds_no_other(void)
 
 /* --- what is said ------------------------------------------------------- */
 
-static void
-calls_have_names(void)
+TEST(calls_have_names)
 {
 	h = (struct hang){ .state = 'S', .threads = 1, .call = SYS_read };
 	CHECK_STR("sleeping in read", hang_describe(&h, text, sizeof(text)));
@@ -157,14 +152,4 @@ calls_have_names(void)
 	CHECK_STR("sleeping", hang_describe(&h, text, sizeof(text)));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(a_process_is_found_in_its_call_with_its_file);
-	RUN(the_stack_is_seen_by_root_alone);
-	RUN_ALONE(a_stranger_sees_the_state_alone);
-	RUN(a_folder_outlives_its_process_but_finds_no_other);
-	RUN(calls_have_names);
-	return check_finish();
-}
+TESTS(NULL, NULL)

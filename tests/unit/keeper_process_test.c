@@ -75,8 +75,7 @@ is_hung_up(int fd)
 	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
 }
 
-static void
-one_that_lingers_is_closed_by_a_keeper(void)
+TEST(one_that_lingers_is_closed_by_a_keeper)
 {
 	tstamp begun = clock_now();
 	int client, server;
@@ -94,8 +93,7 @@ one_that_lingers_is_closed_by_a_keeper(void)
 }
 
 /* The client sees the end, and no reset, before its socket is closed. */
-static void
-a_unix_socket_is_closed_here_unless_descriptors_lie_in_it(void)
+TEST(a_unix_socket_is_closed_here_unless_descriptors_lie_in_it)
 {
 	int pair[2], ends[2];
 	char byte;
@@ -123,8 +121,7 @@ a_unix_socket_is_closed_here_unless_descriptors_lie_in_it(void)
 	close(ends[0]);
 }
 
-static void
-thousands_are_closed_by_one_keeper(void)
+TEST(thousands_are_closed_by_one_keeper)
 {
 	int pair[2];
 
@@ -144,8 +141,7 @@ thousands_are_closed_by_one_keeper(void)
  * A pipe full of empty lines, and a loop whose time stands still: so no line is
  * passed on for its own sake, once all work of a period is done.
  */
-static void
-an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end(void)
+TEST(an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end)
 {
 	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	char lines[4096];
@@ -209,8 +205,7 @@ await_another(pid_t former)
 	CHECK(keeper_exited(&sup, former, fixture.now));
 }
 
-static void
-what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
+TEST(what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does)
 {
 	tstamp limit = clock_now() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	struct output *o;
@@ -241,8 +236,7 @@ what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 		(void)loop_turn(&sup.loop, fixture.now);
 }
 
-static void
-a_keeper_that_has_nothing_to_do_costs_no_time(void)
+TEST(a_keeper_that_has_nothing_to_do_costs_no_time)
 {
 	int pair[2];
 
@@ -282,8 +276,7 @@ ended(struct retake *r, bool complete, tstamp now)
 	outcome.at = now;
 }
 
-static void
-keepers_that_die_one_after_another_end_it_after_a_while(void)
+TEST(keepers_that_die_one_after_another_end_it_after_a_while)
 {
 	static char dies[] = "/bin/false";
 	struct retake r = {
@@ -329,12 +322,6 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	check.begin = begin;
 	check.end = end;
-	RUN(one_that_lingers_is_closed_by_a_keeper);
-	RUN(a_unix_socket_is_closed_here_unless_descriptors_lie_in_it);
-	RUN(thousands_are_closed_by_one_keeper);
-	RUN(an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end);
-	RUN(what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does);
-	RUN(a_keeper_that_has_nothing_to_do_costs_no_time);
-	RUN(keepers_that_die_one_after_another_end_it_after_a_while);
+	check_all();
 	return check_finish();
 }

@@ -149,8 +149,7 @@ end(void)
 	CHECK_EQ(before, descriptors());
 }
 
-static void
-work_runs_in_the_lane_without_signals_and_done_in_the_loop(void)
+TEST(work_runs_in_the_lane_without_signals_and_done_in_the_loop)
 {
 	struct work *w = submit(0, false, false);
 
@@ -162,8 +161,7 @@ work_runs_in_the_lane_without_signals_and_done_in_the_loop(void)
 	CHECK(w->term_blocked);
 }
 
-static void
-jobs_begin_in_the_order_submitted(void)
+TEST(jobs_begin_in_the_order_submitted)
 {
 	for (int i = 0; i < MANY; i++)
 		(void)submit(i, false, false);
@@ -174,8 +172,7 @@ jobs_begin_in_the_order_submitted(void)
 	}
 }
 
-static void
-any_number_of_descriptors_is_closed(void)
+TEST(any_number_of_descriptors_is_closed)
 {
 	int running = descriptors(), fd;
 
@@ -190,8 +187,7 @@ any_number_of_descriptors_is_closed(void)
 	}
 }
 
-static void
-a_lingering_socket_is_closed_at_once(void)
+TEST(a_lingering_socket_is_closed_at_once)
 {
 	tstamp begun = clock_now();
 	int running = descriptors(), client,
@@ -217,8 +213,7 @@ submit_together(void)
 	return pfd;
 }
 
-static void
-jobs_that_are_together_wake_the_loop_when_all_are_done(void)
+TEST(jobs_that_are_together_wake_the_loop_when_all_are_done)
 {
 	struct pollfd pfd = submit_together();
 
@@ -227,8 +222,7 @@ jobs_that_are_together_wake_the_loop_when_all_are_done(void)
 	collect(3);
 }
 
-static void
-jobs_behind_which_one_is_stuck_are_told_after_a_while(void)
+TEST(jobs_behind_which_one_is_stuck_are_told_after_a_while)
 {
 	(void)submit_together();
 	turn_at(LANE_PATIENCE);
@@ -237,8 +231,7 @@ jobs_behind_which_one_is_stuck_are_told_after_a_while(void)
 	CHECK_EQ(0, works[2].dones);
 }
 
-static void
-stop_gives_up_at_its_deadline(void)
+TEST_ALONE(stop_gives_up_at_its_deadline)
 {
 	tstamp begun = clock_now();
 
@@ -250,8 +243,7 @@ stop_gives_up_at_its_deadline(void)
 	check.end = NULL;
 }
 
-static void
-work_behind_a_stuck_job_gets_a_thread(void)
+TEST(work_behind_a_stuck_job_gets_a_thread)
 {
 	struct work *behind;
 
@@ -269,8 +261,7 @@ work_behind_a_stuck_job_gets_a_thread(void)
 	collect(2);
 }
 
-static void
-threads_are_bounded(void)
+TEST(threads_are_bounded)
 {
 	for (int i = 0; i < LANE_THREADS + 2; i++)
 		(void)submit(i, true, false);
@@ -286,20 +277,4 @@ threads_are_bounded(void)
 	collect(LANE_THREADS + 2);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN(work_runs_in_the_lane_without_signals_and_done_in_the_loop);
-	RUN(jobs_begin_in_the_order_submitted);
-	RUN(any_number_of_descriptors_is_closed);
-	RUN(a_lingering_socket_is_closed_at_once);
-	RUN(jobs_that_are_together_wake_the_loop_when_all_are_done);
-	RUN(jobs_behind_which_one_is_stuck_are_told_after_a_while);
-	RUN_ALONE(stop_gives_up_at_its_deadline);
-	RUN(work_behind_a_stuck_job_gets_a_thread);
-	RUN(threads_are_bounded);
-	return check_finish();
-}
+TESTS(begin, end)

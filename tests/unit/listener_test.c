@@ -148,8 +148,7 @@ check_accepts(const struct listener_spec *spec)
 	listener_fini(&l);
 }
 
-static void
-an_ipv6_listener_accepts_and_ipv4_unless_v6only(void)
+TEST(an_ipv6_listener_accepts_and_ipv4_unless_v6only)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
 	struct listener_spec spec = spec_of(TCP);
@@ -176,8 +175,7 @@ an_ipv6_listener_accepts_and_ipv4_unless_v6only(void)
 	}
 }
 
-static void
-the_listener_is_nonblocking_and_the_connection_is_not(void)
+TEST(the_listener_is_nonblocking_and_the_connection_is_not)
 {
 	struct listener l = opened(TCP);
 	int client = client_of(&l);
@@ -194,8 +192,7 @@ the_listener_is_nonblocking_and_the_connection_is_not(void)
 	listener_fini(&l);
 }
 
-static void
-a_probe_finds_any_address_in_the_way_of_one(void)
+TEST(a_probe_finds_any_address_in_the_way_of_one)
 {
 	struct listener_spec spec = spec_of(TCP);
 	struct sockaddr_in any = loopback;
@@ -213,8 +210,7 @@ a_probe_finds_any_address_in_the_way_of_one(void)
 
 /* ------------------------------------------------------- Unix sockets */
 
-static void
-owner_mode_and_backlog_change_in_place(void)
+TEST(owner_mode_and_backlog_change_in_place)
 {
 	struct listener_spec spec = spec_of(UNIX);
 	struct listener l = opened(UNIX);
@@ -248,8 +244,7 @@ exchange(void *arg)
 	return arg;
 }
 
-static void
-a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
+TEST(a_file_that_takes_the_place_of_the_socket_is_never_changed)
 {
 	struct listener_spec spec = spec_of(UNIX);
 	struct listener l = opened(UNIX);
@@ -279,8 +274,7 @@ a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
 	unlink(beside);
 }
 
-static void
-a_stale_socket_is_replaced(void)
+TEST(a_stale_socket_is_replaced)
 {
 	struct listener_spec spec = spec_of(UNIX);
 	struct listener l = opened(UNIX);
@@ -298,8 +292,7 @@ a_stale_socket_is_replaced(void)
 	check_accepts(&spec);
 }
 
-static void
-a_file_that_is_no_socket_is_refused_and_kept(void)
+TEST(a_file_that_is_no_socket_is_refused_and_kept)
 {
 	struct listener_spec spec = spec_of(UNIX);
 	struct listener l;
@@ -314,8 +307,7 @@ a_file_that_is_no_socket_is_refused_and_kept(void)
 	unlink(path);
 }
 
-static void
-a_failure_leaves_no_file_behind(void)
+TEST(a_failure_leaves_no_file_behind)
 {
 	struct listener_spec spec = spec_of(UNIX);
 	struct listener l;
@@ -329,8 +321,7 @@ a_failure_leaves_no_file_behind(void)
 	CHECK(!is_file(path));
 }
 
-static void
-a_folder_that_somebody_has_locked_can_be_listened_in(void)
+TEST(a_folder_that_somebody_has_locked_can_be_listened_in)
 {
 	struct listener_spec spec = spec_of(UNIX);
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -342,8 +333,7 @@ a_folder_that_somebody_has_locked_can_be_listened_in(void)
 
 /* ---------------------------------------------------------- inherited */
 
-static void
-an_inherited_listener_is_used_and_left_open(void)
+TEST(an_inherited_listener_is_used_and_left_open)
 {
 	struct listener_spec spec = { .name = "fd" };
 	struct listener theirs = opened(TCP), l;
@@ -381,8 +371,7 @@ limit_descriptors(int most)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static void
-a_listener_without_descriptors_rests_and_loses_no_connection(void)
+TEST(a_listener_without_descriptors_rests_and_loses_no_connection)
 {
 	struct listener l = opened(TCP);
 	tstamp now = TSPAN_SECONDS(1000);
@@ -403,8 +392,7 @@ a_listener_without_descriptors_rests_and_loses_no_connection(void)
 	listener_fini(&l);
 }
 
-static void
-a_listener_that_was_shut_down_is_broken(void)
+TEST(a_listener_that_was_shut_down_is_broken)
 {
 	for (enum where i = 0; i < WHERES; i++) {
 		struct listener l = opened(i);
@@ -420,8 +408,7 @@ a_listener_that_was_shut_down_is_broken(void)
 
 /* ---------------------------------------------------------- the queue */
 
-static void
-the_depth_is_the_length_of_the_queue(void)
+TEST(the_depth_is_the_length_of_the_queue)
 {
 	for (enum where i = 0; i < WHERES; i++) {
 		struct listener l = opened(i);
@@ -458,8 +445,7 @@ pause_for(int milliseconds)
  * The client does not hear our half of the handshake until the
  * listener is shut; then it still gets in, and until then it is counted.
  */
-static void
-a_handshake_under_way_is_counted_and_completes(void)
+TEST(a_handshake_under_way_is_counted_and_completes)
 {
 	struct listener l = opened(TCP);
 	int client =
@@ -502,8 +488,7 @@ nothing(int sig)
 }
 
 /* Another process with a copy of the socket may change the flag. */
-static void
-a_listener_that_was_made_to_block_is_empty_when_interrupted(void)
+TEST_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted)
 {
 	const struct sigaction action = { .sa_handler = nothing };
 	const struct itimerval soon = { .it_value.tv_usec = 20000 };
@@ -521,8 +506,7 @@ a_listener_that_was_made_to_block_is_empty_when_interrupted(void)
 
 /* ----------------------------------------------------------- shutting */
 
-static void
-a_shut_unix_listener_refuses_newcomers_at_once(void)
+TEST(a_shut_unix_listener_refuses_newcomers_at_once)
 {
 	struct listener l = opened(UNIX);
 
@@ -531,8 +515,7 @@ a_shut_unix_listener_refuses_newcomers_at_once(void)
 	listener_fini(&l);
 }
 
-static void
-a_shut_tcp_listener_refuses_newcomers_in_the_end(void)
+TEST(a_shut_tcp_listener_refuses_newcomers_in_the_end)
 {
 	struct listener l = opened(TCP);
 	struct pollfd pfd = { .events = POLLOUT };
@@ -616,8 +599,7 @@ shutting_one_loses_none(enum where where)
 	CHECK_EQ(CROWD, crowd.refused);
 }
 
-static void
-shutting_a_listener_loses_no_connection(void)
+TEST(shutting_a_listener_loses_no_connection)
 {
 	shutting_one_loses_none(TCP);
 	shutting_one_loses_none(UNIX);
@@ -626,8 +608,7 @@ shutting_a_listener_loses_no_connection(void)
 /* ----------------------------------- sockets that programs have, too */
 
 /* A program that still has the socket may make it block again. */
-static void
-a_listener_blocks_while_it_is_shared_and_not_afterwards(void)
+TEST(a_listener_blocks_while_it_is_shared_and_not_afterwards)
 {
 	struct listener l = opened(TCP);
 
@@ -713,8 +694,7 @@ check_held(enum where where, bool shut)
 	(void)waitpid(holder, NULL, 0);
 }
 
-static void
-a_held_lock_of_a_shared_socket_holds_up_nothing(void)
+TEST_ALONE(a_held_lock_of_a_shared_socket_holds_up_nothing)
 {
 	pid_t guard = getpid(), watch;
 
@@ -744,26 +724,7 @@ main(int argc, char **argv)
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 
 	check_start(argc, argv);
-	RUN(an_ipv6_listener_accepts_and_ipv4_unless_v6only);
-	RUN(the_listener_is_nonblocking_and_the_connection_is_not);
-	RUN(a_probe_finds_any_address_in_the_way_of_one);
-	RUN(owner_mode_and_backlog_change_in_place);
-	RUN(a_file_that_takes_the_place_of_the_socket_is_never_changed);
-	RUN(a_stale_socket_is_replaced);
-	RUN(a_file_that_is_no_socket_is_refused_and_kept);
-	RUN(a_failure_leaves_no_file_behind);
-	RUN(a_folder_that_somebody_has_locked_can_be_listened_in);
-	RUN(an_inherited_listener_is_used_and_left_open);
-	RUN(a_listener_without_descriptors_rests_and_loses_no_connection);
-	RUN(a_listener_that_was_shut_down_is_broken);
-	RUN_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted);
-	RUN(the_depth_is_the_length_of_the_queue);
-	RUN(a_handshake_under_way_is_counted_and_completes);
-	RUN(a_shut_unix_listener_refuses_newcomers_at_once);
-	RUN(a_shut_tcp_listener_refuses_newcomers_in_the_end);
-	RUN(shutting_a_listener_loses_no_connection);
-	RUN(a_listener_blocks_while_it_is_shared_and_not_afterwards);
-	RUN_ALONE(a_held_lock_of_a_shared_socket_holds_up_nothing);
+	check_all();
 	/* Once more, without the kernel's monitor of sockets. */
 	if (nodiag_begin()) {
 		RUN(the_depth_is_the_length_of_the_queue);

@@ -18,8 +18,7 @@ begin(void)
 	l = (struct load){ .updated = now, .seen = now };
 }
 
-static void
-estimates_are_integrals_weighed_by_their_length(void)
+TEST(estimates_are_integrals_weighed_by_their_length)
 {
 	static const struct {
 		const char *fact;
@@ -63,8 +62,7 @@ estimates_are_integrals_weighed_by_their_length(void)
 	CHECK(load_at_rest(&l));
 }
 
-static void
-the_estimate_can_be_looked_at_between_updates(void)
+TEST(the_estimate_can_be_looked_at_between_updates)
 {
 	load_update(&l, GAIN, INTERVAL, now += INTERVAL);
 	load_set(&l, 4, now);
@@ -73,8 +71,7 @@ the_estimate_can_be_looked_at_between_updates(void)
 	CHECK_NEAR(0, l.work);
 }
 
-static void
-a_load_is_not_at_rest_while_a_process_is_busy_or_was(void)
+TEST(a_load_is_not_at_rest_while_a_process_is_busy_or_was)
 {
 	CHECK(load_at_rest(&l));
 	load_set(&l, 1, now);
@@ -83,13 +80,4 @@ a_load_is_not_at_rest_while_a_process_is_busy_or_was(void)
 	CHECK(!load_at_rest(&l));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	RUN(estimates_are_integrals_weighed_by_their_length);
-	RUN(the_estimate_can_be_looked_at_between_updates);
-	RUN(a_load_is_not_at_rest_while_a_process_is_busy_or_was);
-	return check_finish();
-}
+TESTS(begin, NULL)

@@ -97,8 +97,7 @@ formatted(int head, bool json, const char *app, const char *s)
 	return text;
 }
 
-static void
-a_line_begins_with_time_and_level_and_names_its_worker(void)
+TEST(a_line_begins_with_time_and_level_and_names_its_worker)
 {
 #define TIME "2026-11-21T08:50:01.123Z"
 	static const struct {
@@ -125,8 +124,7 @@ a_line_begins_with_time_and_level_and_names_its_worker(void)
 			lines[i].text));
 }
 
-static void
-syslog_gets_facility_and_severity_in_one_number(void)
+TEST(syslog_gets_facility_and_severity_in_one_number)
 {
 	char expected[64];
 
@@ -219,8 +217,7 @@ lines_in_file(const char *word)
 	return n;
 }
 
-static void
-errno_is_named_and_kept(void)
+TEST_ALONE(errno_is_named_and_kept)
 {
 	int fd = redirect_to_pipe();
 
@@ -233,8 +230,7 @@ errno_is_named_and_kept(void)
 	CHECK(strstr(text, "warn x: No such file or directory\n") != NULL);
 }
 
-static void
-less_urgent_lines_than_asked_for_are_not_written(void)
+TEST_ALONE(less_urgent_lines_than_asked_for_are_not_written)
 {
 	const struct log_spec spec = { .level = LOG_LEVEL_WARN };
 	int fd = redirect_to_pipe();
@@ -251,8 +247,7 @@ less_urgent_lines_than_asked_for_are_not_written(void)
 	CHECK(strstr(text, "warn web/ab: complained\n") != NULL);
 }
 
-static void
-lines_have_the_time_to_which_the_wall_clock_is_set(void)
+TEST_ALONE(lines_have_the_time_to_which_the_wall_clock_is_set)
 {
 	char now[16], then[16];
 	struct timespec ts;
@@ -297,8 +292,7 @@ wait_full(void)
 	return poll(&pfd, 1, 0) == 0;
 }
 
-static void
-a_reader_that_does_not_read_holds_nobody_up(void)
+TEST_ALONE(a_reader_that_does_not_read_holds_nobody_up)
 {
 	int fd = redirect_to_pipe();
 
@@ -312,8 +306,7 @@ a_reader_that_does_not_read_holds_nobody_up(void)
 	log_stop(PATIENCE);
 }
 
-static void
-stopping_does_not_wait_for_a_stuck_reader(void)
+TEST_ALONE(stopping_does_not_wait_for_a_stuck_reader)
 {
 	(void)redirect_to_pipe();
 	NEED(log_start() == 0);
@@ -335,8 +328,7 @@ write(int fd, const void *buf, size_t len)
 }
 
 /* The day would be over long after the test. */
-static void
-a_wall_clock_that_is_set_delays_no_stop(void)
+TEST_ALONE(a_wall_clock_that_is_set_delays_no_stop)
 {
 	(void)redirect_to_pipe();
 	NEED(log_start() == 0);
@@ -348,8 +340,7 @@ a_wall_clock_that_is_set_delays_no_stop(void)
 	hangs = false;
 }
 
-static void
-another_destination_frees_the_log_of_a_stuck_reader(void)
+TEST_ALONE(another_destination_frees_the_log_of_a_stuck_reader)
 {
 	int fd = redirect_to_pipe();
 
@@ -374,8 +365,7 @@ limit_file(rlim_t size)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-static void
-half_a_line_is_ended_before_the_next(void)
+TEST_ALONE(half_a_line_is_ended_before_the_next)
 {
 	signal(SIGXFSZ, SIG_IGN);
 	NEED(open_fresh_file() == 0);
@@ -401,8 +391,7 @@ syslog_server(char *path)
 	return bind(fd, (void *)&addr, len) == 0 ? fd : -1;
 }
 
-static void
-syslog_gets_lines_before_and_after_its_restart(void)
+TEST_ALONE(syslog_gets_lines_before_and_after_its_restart)
 {
 	char path[64];
 	const struct log_spec spec = { .dest = LOG_DEST_SYSLOG,
@@ -433,8 +422,7 @@ syslog_gets_lines_before_and_after_its_restart(void)
 	unlink(path);
 }
 
-static void
-a_repeated_line_is_logged_once_a_minute_with_a_count(void)
+TEST_ALONE(a_repeated_line_is_logged_once_a_minute_with_a_count)
 {
 	struct log_rate rate = { 0 };
 	tstamp now = TSPAN_SECONDS(1000);
@@ -455,8 +443,7 @@ a_repeated_line_is_logged_once_a_minute_with_a_count(void)
 		  "since this was said last)\n") != NULL);
 }
 
-static void
-fatal_writes_and_exits_71(void)
+TEST_ALONE(fatal_writes_and_exits_71)
 {
 	int fd = redirect_to_pipe();
 	int status;
@@ -483,8 +470,7 @@ log_much(void *arg)
 	return NULL;
 }
 
-static void
-many_threads_may_log(void)
+TEST_ALONE(many_threads_may_log)
 {
 	pthread_t a, b;
 
@@ -525,20 +511,7 @@ main(int argc, char **argv)
 	snprintf(file, sizeof(file), "%s/log", folder);
 
 	check_start(argc, argv);
-	RUN(a_line_begins_with_time_and_level_and_names_its_worker);
-	RUN(syslog_gets_facility_and_severity_in_one_number);
-	RUN_ALONE(errno_is_named_and_kept);
-	RUN_ALONE(less_urgent_lines_than_asked_for_are_not_written);
-	RUN_ALONE(lines_have_the_time_to_which_the_wall_clock_is_set);
-	RUN_ALONE(a_repeated_line_is_logged_once_a_minute_with_a_count);
-	RUN_ALONE(fatal_writes_and_exits_71);
-	RUN_ALONE(a_reader_that_does_not_read_holds_nobody_up);
-	RUN_ALONE(stopping_does_not_wait_for_a_stuck_reader);
-	RUN_ALONE(a_wall_clock_that_is_set_delays_no_stop);
-	RUN_ALONE(another_destination_frees_the_log_of_a_stuck_reader);
-	RUN_ALONE(half_a_line_is_ended_before_the_next);
-	RUN_ALONE(syslog_gets_lines_before_and_after_its_restart);
-	RUN_ALONE(many_threads_may_log);
+	check_all();
 
 	unlink(file);
 	rmdir(folder);

@@ -114,8 +114,7 @@ probe_fini(struct probe *p)
 	close(p->io.fd);
 }
 
-static void
-after_a_suspension_what_is_ready_comes_before_a_deadline(void)
+TEST(after_a_suspension_what_is_ready_comes_before_a_deadline)
 {
 	struct loop l;
 	struct probe p;
@@ -130,8 +129,7 @@ after_a_suspension_what_is_ready_comes_before_a_deadline(void)
 	loop_fini(&l);
 }
 
-static void
-one_taken_out_in_its_turn_is_not_called(void)
+TEST(one_taken_out_in_its_turn_is_not_called)
 {
 	struct loop l;
 	struct probe a, b;
@@ -151,8 +149,7 @@ one_taken_out_in_its_turn_is_not_called(void)
 	loop_fini(&l);
 }
 
-static void
-what_is_no_longer_waited_for_is_not_called(void)
+TEST(what_is_no_longer_waited_for_is_not_called)
 {
 	struct loop l;
 	struct probe a, b;
@@ -170,8 +167,7 @@ what_is_no_longer_waited_for_is_not_called(void)
 	loop_fini(&l);
 }
 
-static void
-an_end_of_file_is_told_unasked(void)
+TEST(an_end_of_file_is_told_unasked)
 {
 	struct loop l;
 	struct probe p;
@@ -191,8 +187,7 @@ an_end_of_file_is_told_unasked(void)
 	loop_fini(&l);
 }
 
-static void
-a_turn_handles_a_bounded_number(void)
+TEST(a_turn_handles_a_bounded_number)
 {
 	static struct probe probes[MANY];
 	struct loop l;
@@ -210,8 +205,7 @@ a_turn_handles_a_bounded_number(void)
 	loop_fini(&l);
 }
 
-static void
-the_clock_is_read_twice_a_turn_at_most(void)
+TEST(the_clock_is_read_twice_a_turn_at_most)
 {
 	struct loop l;
 	struct probe a, b;
@@ -228,8 +222,7 @@ the_clock_is_read_twice_a_turn_at_most(void)
 	loop_fini(&l);
 }
 
-static void
-no_turn_ends_before_its_deadline(void)
+TEST(no_turn_ends_before_its_deadline)
 {
 	struct loop l;
 
@@ -261,8 +254,7 @@ forget_pwait2(void)
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-static void
-an_old_kernel_waits_in_milliseconds(void)
+TEST_ALONE(an_old_kernel_waits_in_milliseconds)
 {
 	if (!forget_pwait2())
 		SKIP("no seccomp here");
@@ -279,8 +271,7 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 	s->last = (int)info->ssi_signo;
 }
 
-static void
-a_signal_is_an_event(void)
+TEST(a_signal_is_an_event)
 {
 	struct loop l;
 	struct signals s = { 0 };
@@ -299,18 +290,4 @@ a_signal_is_an_event(void)
 	loop_fini(&l);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(after_a_suspension_what_is_ready_comes_before_a_deadline);
-	RUN(one_taken_out_in_its_turn_is_not_called);
-	RUN(what_is_no_longer_waited_for_is_not_called);
-	RUN(an_end_of_file_is_told_unasked);
-	RUN(a_turn_handles_a_bounded_number);
-	RUN(the_clock_is_read_twice_a_turn_at_most);
-	RUN(no_turn_ends_before_its_deadline);
-	RUN_ALONE(an_old_kernel_waits_in_milliseconds);
-	RUN(a_signal_is_an_event);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -15,8 +15,7 @@ parse(const char *text)
 	return number_parse(text, strlen(text), &n);
 }
 
-static void
-digits_are_a_number(void)
+TEST(digits_are_a_number)
 {
 	CHECK(parse("0"));
 	CHECK_EQ(0, n);
@@ -28,8 +27,7 @@ digits_are_a_number(void)
 	CHECK(n == UINT64_MAX);
 }
 
-static void
-other_text_is_refused_and_changes_nothing(void)
+TEST(other_text_is_refused_and_changes_nothing)
 {
 	static const char *const texts[] = { "", " 1", "1 ", "+1", "-1", "0x1",
 		"1.0", "18446744073709551616", "99999999999999999999",
@@ -41,8 +39,7 @@ other_text_is_refused_and_changes_nothing(void)
 	}
 }
 
-static void
-reading_stops_behind_the_digits(void)
+TEST(reading_stops_behind_the_digits)
 {
 	const char *text = "12 34", *at = text;
 
@@ -56,8 +53,7 @@ reading_stops_behind_the_digits(void)
 	CHECK_EQ(3, n);
 }
 
-static void
-a_written_number_is_read_back(void)
+TEST(a_written_number_is_read_back)
 {
 	static const uint64_t numbers[] = { 0, 9, 10, 4711, UINT64_MAX };
 	char buf[NUMBER_DIGITS], *end = buf + sizeof(buf);
@@ -71,13 +67,4 @@ a_written_number_is_read_back(void)
 	CHECK(memcmp(buf, LARGEST, sizeof(buf)) == 0);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(digits_are_a_number);
-	RUN(other_text_is_refused_and_changes_nothing);
-	RUN(reading_stops_behind_the_digits);
-	RUN(a_written_number_is_read_back);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -99,8 +99,7 @@ end(void)
 	CHECK_EQ(0, system(command));
 }
 
-static void
-a_file_is_made_with_its_mode_and_opened_again(void)
+TEST(a_file_is_made_with_its_mode_and_opened_again)
 {
 	struct stat st;
 
@@ -112,8 +111,7 @@ a_file_is_made_with_its_mode_and_opened_again(void)
 	CHECK_STR("", why);
 }
 
-static void
-an_own_link_is_followed_where_nobody_else_may_write(void)
+TEST(an_own_link_is_followed_where_nobody_else_may_write)
 {
 	NEED(mkdir(in("real"), 0755) == 0 && make("real/file", 0600));
 	NEED(symlink("real", in("folder")) == 0);
@@ -125,8 +123,7 @@ an_own_link_is_followed_where_nobody_else_may_write(void)
 	CHECK(!opens(in("loop"), OWNFILE_ANY) && errno == ELOOP);
 }
 
-static void
-devices_and_pipes_are_opened(void)
+TEST(devices_and_pipes_are_opened)
 {
 	char path[64];
 	int ends[2];
@@ -140,8 +137,7 @@ devices_and_pipes_are_opened(void)
 	close(ends[1]);
 }
 
-static void
-a_link_of_another_user_is_refused(void)
+TEST(a_link_of_another_user_is_refused)
 {
 	if (geteuid() != 0)
 		SKIP("only root can give files away");
@@ -155,8 +151,7 @@ a_link_of_another_user_is_refused(void)
 	    in("way/new"), OWNFILE_ANY, "/way is a symbolic link of user"));
 }
 
-static void
-a_folder_of_another_user_is_refused(void)
+TEST(a_folder_of_another_user_is_refused)
 {
 	if (geteuid() != 0)
 		SKIP("only root can give files away");
@@ -168,8 +163,7 @@ a_folder_of_another_user_is_refused(void)
 	CHECK(access(in("theirs/new"), F_OK) == -1);
 }
 
-static void
-a_folder_that_everybody_may_write_is_refused(void)
+TEST(a_folder_that_everybody_may_write_is_refused)
 {
 	NEED(make_folder("open", 0777, geteuid(), getegid()));
 	CHECK(refused(in("open/file"), OWNFILE_ANY, "written by everybody"));
@@ -198,16 +192,14 @@ check_shared(const char *name)
 	CHECK(refused(in(file), OWNFILE_ANY, "of user 65534: remove it"));
 }
 
-static void
-in_a_sticky_folder_only_own_files_are_opened(void)
+TEST(in_a_sticky_folder_only_own_files_are_opened)
 {
 	NEED(make_folder("sticky", 01777, geteuid(), getegid()));
 	check_shared("sticky");
 }
 
 /* As /var/log of some systems. */
-static void
-in_the_folder_of_a_group_only_own_files_are_opened(void)
+TEST(in_the_folder_of_a_group_only_own_files_are_opened)
 {
 	if (geteuid() != 0)
 		SKIP("only root can give files away");
@@ -215,28 +207,11 @@ in_the_folder_of_a_group_only_own_files_are_opened(void)
 	check_shared("group");
 }
 
-static void
-a_regular_file_that_everybody_may_write_is_refused(void)
+TEST(a_regular_file_that_everybody_may_write_is_refused)
 {
 	NEED(make("file", 0666));
 	CHECK(opens(in("file"), OWNFILE_ANY));
 	CHECK(refused(in("file"), OWNFILE_REGULAR, "written by everybody"));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	RUN(a_file_is_made_with_its_mode_and_opened_again);
-	RUN(an_own_link_is_followed_where_nobody_else_may_write);
-	RUN(devices_and_pipes_are_opened);
-	RUN(a_link_of_another_user_is_refused);
-	RUN(a_folder_of_another_user_is_refused);
-	RUN(a_folder_that_everybody_may_write_is_refused);
-	RUN(in_a_sticky_folder_only_own_files_are_opened);
-	RUN(in_the_folder_of_a_group_only_own_files_are_opened);
-	RUN(a_regular_file_that_everybody_may_write_is_refused);
-	return check_finish();
-}
+TESTS(begin, end)

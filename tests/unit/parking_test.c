@@ -14,16 +14,14 @@ lacks(const char *text)
 	return parking_head_lacks(text, strlen(text));
 }
 
-static void
-a_head_ends_with_an_empty_line(void)
+TEST(a_head_ends_with_an_empty_line)
 {
 	CHECK(!lacks("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
 	CHECK(!lacks("GET / HTTP/1.1\n\n"));
 	CHECK(!lacks("GET / HTTP/1.1\r\n\nbody"));
 }
 
-static void
-each_shorter_part_of_a_head_lacks_the_rest(void)
+TEST(each_shorter_part_of_a_head_lacks_the_rest)
 {
 	static const char head[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
@@ -32,16 +30,14 @@ each_shorter_part_of_a_head_lacks_the_rest(void)
 	CHECK(!parking_head_lacks(head, sizeof(head) - 1));
 }
 
-static void
-empty_lines_before_a_head_do_not_end_it(void)
+TEST(empty_lines_before_a_head_do_not_end_it)
 {
 	CHECK(lacks("\r\n\r\n"));
 	CHECK(lacks("\r\n\r\nGET / HTTP/1.1\r\n"));
 	CHECK(!lacks("\r\nGET / HTTP/1.1\r\n\r\n"));
 }
 
-static void
-what_begins_no_request_is_not_waited_for(void)
+TEST(what_begins_no_request_is_not_waited_for)
 {
 	CHECK(!lacks("\x16\x03\x01"));
 	CHECK(!lacks("get / HTTP/1.1\r\n"));
@@ -50,8 +46,7 @@ what_begins_no_request_is_not_waited_for(void)
 	CHECK(!parking_head_lacks("GET /\0", 6));
 }
 
-static void
-too_long_a_head_is_not_waited_for(void)
+TEST(too_long_a_head_is_not_waited_for)
 {
 	static char head[PARKING_HEAD_MAX];
 
@@ -62,8 +57,7 @@ too_long_a_head_is_not_waited_for(void)
 }
 
 /* Between the look at all of them and the end of the silent ones. */
-static void
-a_request_that_comes_as_its_app_begins_to_leave_is_served(void)
+TEST(a_request_that_comes_as_its_app_begins_to_leave_is_served)
 {
 	int ends[2];
 
@@ -86,15 +80,4 @@ a_request_that_comes_as_its_app_begins_to_leave_is_served(void)
 	fixture_end();
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(a_head_ends_with_an_empty_line);
-	RUN(each_shorter_part_of_a_head_lacks_the_rest);
-	RUN(empty_lines_before_a_head_do_not_end_it);
-	RUN(what_begins_no_request_is_not_waited_for);
-	RUN(too_long_a_head_is_not_waited_for);
-	RUN(a_request_that_comes_as_its_app_begins_to_leave_is_served);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -155,8 +155,7 @@ later_is_late_since(const struct worker *w, tstamp since)
 	    since, timeouts_unread_since(sup.workers[w->process], fixture.now));
 }
 
-static void
-a_process_is_late_from_the_hand_over_until_it_receives(void)
+TEST(a_process_is_late_from_the_hand_over_until_it_receives)
 {
 	struct worker *w;
 	tstamp given;
@@ -175,8 +174,7 @@ a_process_is_late_from_the_hand_over_until_it_receives(void)
 	later_is_late_since(w, TSTAMP_NEVER);
 }
 
-static void
-a_prefetched_connection_counts_from_its_turn(void)
+TEST(a_prefetched_connection_counts_from_its_turn)
 {
 	struct worker *w;
 	tstamp turn;
@@ -196,8 +194,7 @@ a_prefetched_connection_counts_from_its_turn(void)
 	later_is_late_since(sup.workers[1], TSTAMP_NEVER);
 }
 
-static void
-a_process_that_receives_neither_connection_is_late(void)
+TEST(a_process_that_receives_neither_connection_is_late)
 {
 	struct worker *w;
 	tstamp given;
@@ -239,8 +236,7 @@ begin_limited(tspan limit)
 	return sup.workers[0];
 }
 
-static void
-a_late_process_is_killed_within_a_tenth_of_the_limit(void)
+TEST(a_late_process_is_killed_within_a_tenth_of_the_limit)
 {
 	static const struct {
 		tspan limit;
@@ -268,8 +264,7 @@ a_late_process_is_killed_within_a_tenth_of_the_limit(void)
 	}
 }
 
-static void
-what_was_received_is_looked_at_no_more(void)
+TEST(what_was_received_is_looked_at_no_more)
 {
 	struct worker *w = begin_limited(TSPAN_SECONDS(2));
 
@@ -280,8 +275,7 @@ what_was_received_is_looked_at_no_more(void)
 }
 
 /* Among thousands of late processes each look at one would look at all. */
-static void
-a_look_at_a_process_looks_at_no_other(void)
+TEST(a_look_at_a_process_looks_at_no_other)
 {
 	struct worker *w = begin_limited(TSPAN_SECONDS(2)), **all;
 	tstamp given = fixture.now;
@@ -297,8 +291,7 @@ a_look_at_a_process_looks_at_no_other(void)
 
 /* --- taking back -------------------------------------------------------- */
 
-static void
-a_connection_comes_back_with_its_socket(void)
+TEST(a_connection_comes_back_with_its_socket)
 {
 	struct worker *from;
 	uint32_t conn;
@@ -320,8 +313,7 @@ a_connection_comes_back_with_its_socket(void)
 	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
 }
 
-static void
-a_connection_stays_that_was_received_or_that_the_process_keeps(void)
+TEST(a_connection_stays_that_was_received_or_that_the_process_keeps)
 {
 	struct worker *from;
 
@@ -339,8 +331,7 @@ a_connection_stays_that_was_received_or_that_the_process_keeps(void)
 	}
 }
 
-static void
-a_stop_taken_back_is_sent_again(void)
+TEST(a_stop_taken_back_is_sent_again)
 {
 	struct worker *from;
 	uint64_t sent;
@@ -356,8 +347,7 @@ a_stop_taken_back_is_sent_again(void)
 }
 
 /* A worker is asked for a template while it is between two sessions. */
-static void
-a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back(void)
+TEST(a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back)
 {
 	static const char text[] = "FORK 7 abcdefgh template";
 	struct worker *from;
@@ -386,8 +376,7 @@ a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back(void)
 }
 
 /* Received without a number for its socket, it would be lost. */
-static void
-without_a_free_descriptor_a_connection_stays(void)
+TEST(without_a_free_descriptor_a_connection_stays)
 {
 	struct rlimit before, low;
 	struct worker *from;
@@ -408,21 +397,4 @@ without_a_free_descriptor_a_connection_stays(void)
 	pool_check(&sup.pool);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.end = fixture_end;
-	RUN(a_process_is_late_from_the_hand_over_until_it_receives);
-	RUN(a_prefetched_connection_counts_from_its_turn);
-	RUN(a_process_that_receives_neither_connection_is_late);
-	RUN(a_late_process_is_killed_within_a_tenth_of_the_limit);
-	RUN(what_was_received_is_looked_at_no_more);
-	RUN(a_look_at_a_process_looks_at_no_other);
-	RUN(a_connection_comes_back_with_its_socket);
-	RUN(a_connection_stays_that_was_received_or_that_the_process_keeps);
-	RUN(a_stop_taken_back_is_sent_again);
-	RUN(a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back);
-	RUN(without_a_free_descriptor_a_connection_stays);
-	return check_finish();
-}
+TESTS(NULL, fixture_end)

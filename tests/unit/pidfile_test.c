@@ -36,8 +36,7 @@ write_text(const char *file, const char *text)
 	return f != NULL && fputs(text, f) != EOF && fclose(f) == 0;
 }
 
-static void
-the_file_has_our_number_until_it_is_removed(void)
+TEST(the_file_has_our_number_until_it_is_removed)
 {
 	/* A longer one that a killed daemon left. */
 	NEED(write_text(path, "1234567890"));
@@ -50,8 +49,7 @@ the_file_has_our_number_until_it_is_removed(void)
 	pidfile_fini(&p);
 }
 
-static void
-another_daemon_finds_it_locked_and_the_number(void)
+TEST(another_daemon_finds_it_locked_and_the_number)
 {
 	struct pidfile second = { .fd = -1 };
 
@@ -66,8 +64,7 @@ another_daemon_finds_it_locked_and_the_number(void)
 	pidfile_fini(&second);
 }
 
-static void
-a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty(void)
+TEST(a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty)
 {
 	struct rlimit former, small;
 
@@ -88,8 +85,7 @@ a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty(void)
 	pidfile_fini(&p);
 }
 
-static void
-a_link_is_refused_and_its_target_kept(void)
+TEST(a_link_is_refused_and_its_target_kept)
 {
 	NEED(write_text(target, "precious") && symlink(target, path) == 0);
 	CHECK_ERRNO(EPERM, pidfile_lock(&p, path, why, &other));
@@ -99,8 +95,7 @@ a_link_is_refused_and_its_target_kept(void)
 	unlink(target);
 }
 
-static void
-the_file_of_a_successor_is_not_removed(void)
+TEST(the_file_of_a_successor_is_not_removed)
 {
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	NEED(unlink(path) == 0 && write_text(path, "1"));
@@ -118,11 +113,7 @@ main(int argc, char **argv)
 	(void)snprintf(path, sizeof(path), "%s/pid", folder);
 	(void)snprintf(target, sizeof(target), "%s/target", folder);
 	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
-	RUN(the_file_has_our_number_until_it_is_removed);
-	RUN(another_daemon_finds_it_locked_and_the_number);
-	RUN(a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty);
-	RUN(a_link_is_refused_and_its_target_kept);
-	RUN(the_file_of_a_successor_is_not_removed);
+	check_all();
 	rmdir(folder);
 	return check_finish();
 }

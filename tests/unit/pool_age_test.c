@@ -31,8 +31,7 @@ timeout_options(void)
 	return o;
 }
 
-static void
-a_session_over_request_timeout_has_its_process_ended(void)
+TEST(a_session_over_request_timeout_has_its_process_ended)
 {
 	rig_running(timeout_options(), 1);
 	rig_arrive();
@@ -45,8 +44,7 @@ a_session_over_request_timeout_has_its_process_ended(void)
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUEST_TIMEOUT]);
 }
 
-static void
-a_session_of_a_blind_process_is_never_too_old(void)
+TEST(a_session_of_a_blind_process_is_never_too_old)
 {
 	rig_running(timeout_options(), 1);
 	rig_arrive();
@@ -56,8 +54,7 @@ a_session_of_a_blind_process_is_never_too_old(void)
 	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
 }
 
-static void
-a_session_that_ends_in_time_ends_nothing(void)
+TEST(a_session_that_ends_in_time_ends_nothing)
 {
 	rig_running(timeout_options(), 1);
 	for (int i = 0; i < 5; i++) {
@@ -69,8 +66,7 @@ a_session_that_ends_in_time_ends_nothing(void)
 	CHECK_STR("", rig_did());
 }
 
-static void
-a_prefetched_session_ages_from_its_turn_on(void)
+TEST(a_prefetched_session_ages_from_its_turn_on)
 {
 	rig.o = timeout_options();
 	rig.o.prefetch = 1;
@@ -81,8 +77,7 @@ a_prefetched_session_ages_from_its_turn_on(void)
 	NOT_BEFORE(50000, "term 0, spawn 1");
 }
 
-static void
-of_several_sessions_the_oldest_counts(void)
+TEST(of_several_sessions_the_oldest_counts)
 {
 	rig.o = timeout_options();
 	rig.o.concurrency = 2;
@@ -97,8 +92,7 @@ of_several_sessions_the_oldest_counts(void)
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
-static void
-a_retiring_process_has_its_request_timeout_too(void)
+TEST(a_retiring_process_has_its_request_timeout_too)
 {
 	rig_running(timeout_options(), 1);
 	rig_arrive();
@@ -106,8 +100,7 @@ a_retiring_process_has_its_request_timeout_too(void)
 	AFTER(rig_at(30000), "term 0");
 }
 
-static void
-a_slow_session_is_reported_once(void)
+TEST(a_slow_session_is_reported_once)
 {
 	rig.o.slow_timeout = TSPAN_SECONDS(5);
 	rig_running(rig.o, 1);
@@ -130,8 +123,7 @@ lifetime_options(void)
 	return o;
 }
 
-static void
-at_max_lifetime_the_replacement_is_ready_first(void)
+TEST(at_max_lifetime_the_replacement_is_ready_first)
 {
 	rig_running(lifetime_options(), 1);
 	AFTER(rig_at(66000), "spawn 1");
@@ -139,8 +131,7 @@ at_max_lifetime_the_replacement_is_ready_first(void)
 	CHECK_EQ(END_LIFETIME, rig_process(0)->end);
 }
 
-static void
-a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
+TEST(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced)
 {
 	rig_running(lifetime_options(), 1);
 	rig_at(59000);
@@ -152,15 +143,13 @@ a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
-static void
-an_idle_process_above_the_minimum_is_not_replaced(void)
+TEST(an_idle_process_above_the_minimum_is_not_replaced)
 {
 	rig_running(lifetime_options(), 2);
 	AFTER(rig_at(66000), "stop 0, spawn 2");
 }
 
-static void
-without_a_place_an_idle_process_leaves_before_its_replacement(void)
+TEST(without_a_place_an_idle_process_leaves_before_its_replacement)
 {
 	rig.o = lifetime_options();
 	rig.o.max_processes = 1;
@@ -168,8 +157,7 @@ without_a_place_an_idle_process_leaves_before_its_replacement(void)
 	AFTER(rig_at(66000), "stop 0, spawn 1");
 }
 
-static void
-without_a_place_a_busy_process_leaves_when_its_session_ends(void)
+TEST(without_a_place_a_busy_process_leaves_when_its_session_ends)
 {
 	rig.o = lifetime_options();
 	rig.o.max_processes = 1;
@@ -180,8 +168,7 @@ without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 	AFTER((void)rig_done(0), "stop 0, spawn 1");
 }
 
-static void
-without_a_place_a_busy_process_leaves_though_connections_wait(void)
+TEST(without_a_place_a_busy_process_leaves_though_connections_wait)
 {
 	rig.o = lifetime_options();
 	rig.o.max_processes = 2;
@@ -195,8 +182,7 @@ without_a_place_a_busy_process_leaves_though_connections_wait(void)
 	AFTER(rig_ready(2), "stop 1, hand 3>2, spawn 3");
 }
 
-static void
-without_a_place_a_process_with_several_sessions_gets_no_more(void)
+TEST(without_a_place_a_process_with_several_sessions_gets_no_more)
 {
 	rig.o = lifetime_options();
 	rig.o.max_processes = 1;
@@ -209,8 +195,7 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
-static void
-lifetimes_differ_by_a_tenth(void)
+TEST(lifetimes_differ_by_a_tenth)
 {
 	rig.o = lifetime_options();
 	rig.o.min_processes = 4;
@@ -226,8 +211,7 @@ lifetimes_differ_by_a_tenth(void)
 	CHECK_EQ(4, rig_app(0)->outdated);
 }
 
-static void
-a_shorter_max_lifetime_holds_for_living_processes(void)
+TEST(a_shorter_max_lifetime_holds_for_living_processes)
 {
 	rig.o = lifetime_options();
 	rig_running(rig.o, 1);
@@ -236,8 +220,7 @@ a_shorter_max_lifetime_holds_for_living_processes(void)
 	AFTER(rig_at(11000), "spawn 1");
 }
 
-static void
-a_process_over_max_memory_is_replaced(void)
+TEST(a_process_over_max_memory_is_replaced)
 {
 	rig.o.max_memory = 1000;
 	rig_running(rig.o, 1);
@@ -249,8 +232,7 @@ a_process_over_max_memory_is_replaced(void)
 
 /* --- processes whose output nobody reads -------------------------------- */
 
-static void
-a_process_that_nobody_hears_leaves_when_another_is_ready(void)
+TEST(a_process_that_nobody_hears_leaves_when_another_is_ready)
 {
 	rig_running(age_options(), 1);
 	AFTER(pool_unheard(&rig.pool, 0, true, rig.now), "spawn 1");
@@ -264,8 +246,7 @@ a_process_that_nobody_hears_leaves_when_another_is_ready(void)
 
 /* --- one process for each connection ------------------------------------ */
 
-static void
-while_renewing_each_connection_has_a_process_of_its_own(void)
+TEST(while_renewing_each_connection_has_a_process_of_its_own)
 {
 	rig_running(rig.o, 1);
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "stop 0");
@@ -275,8 +256,7 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 	AFTER(rig_arrive_n(2), "spawn 2, spawn 3");
 }
 
-static void
-while_renewing_an_older_process_does_not_serve_a_connection(void)
+TEST(while_renewing_an_older_process_does_not_serve_a_connection)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -289,16 +269,14 @@ while_renewing_an_older_process_does_not_serve_a_connection(void)
 	AFTER(rig_ready(1), "hand 0>1");
 }
 
-static void
-an_app_that_renews_is_ready_without_a_process(void)
+TEST(an_app_that_renews_is_ready_without_a_process)
 {
 	rig.tells = true;
 	LET(rig_add(&rig.o));
 	AFTER(pool_app_renew(&rig.pool, 0, true, rig.now), "tell 0 ready");
 }
 
-static void
-when_renewing_ends_the_minimum_comes_back(void)
+TEST(when_renewing_ends_the_minimum_comes_back)
 {
 	rig_running(age_options(), 1);
 	LET(pool_app_renew(&rig.pool, 0, true, rig.now));
@@ -316,8 +294,7 @@ single_options(void)
 	return o;
 }
 
-static void
-a_single_session_is_completed_by_an_exit_unless_it_failed(void)
+TEST(a_single_session_is_completed_by_an_exit_unless_it_failed)
 {
 	static const struct {
 		bool fails; /* says FAIL first */
@@ -339,8 +316,7 @@ a_single_session_is_completed_by_an_exit_unless_it_failed(void)
 	}
 }
 
-static void
-a_completed_session_forgives_failed_starts(void)
+TEST(a_completed_session_forgives_failed_starts)
 {
 	rig_running(single_options(), 1);
 	rig_exits(0, END_EXIT);
@@ -353,16 +329,14 @@ a_completed_session_forgives_failed_starts(void)
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 }
 
-static void
-an_exit_without_its_session_is_a_failed_start(void)
+TEST(an_exit_without_its_session_is_a_failed_start)
 {
 	rig_running(single_options(), 1);
 	rig_exits(0, END_FAILURE);
 	CHECK(rig_app(0)->backoff.delay != 0);
 }
 
-static void
-a_single_session_that_was_never_received_goes_to_another_process(void)
+TEST(a_single_session_that_was_never_received_goes_to_another_process)
 {
 	rig_busy(single_options(), 1, 1);
 	rig_ready(1);
@@ -373,8 +347,7 @@ a_single_session_that_was_never_received_goes_to_another_process(void)
 	CHECK_STR("hand 0>1, spawn 2", rig_did());
 }
 
-static void
-while_renewing_a_new_process_waits_for_its_lock(void)
+TEST(while_renewing_a_new_process_waits_for_its_lock)
 {
 	rig.o.limited = true;
 	rig.o.min_processes = 0;
@@ -385,8 +358,7 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 	AFTER(pool_lock_granted(&rig.pool, 0, 1, rig.now), "hand 0>0");
 }
 
-static void
-while_renewing_a_connection_comes_in_even_without_a_queue(void)
+TEST(while_renewing_a_connection_comes_in_even_without_a_queue)
 {
 	rig.o.max_queue = 0;
 	rig.o.min_processes = 0;
@@ -397,8 +369,7 @@ while_renewing_a_connection_comes_in_even_without_a_queue(void)
 	AFTER(rig_ready(0), "hand 0>0, resume 0");
 }
 
-static void
-an_app_that_accepts_itself_is_never_renewed(void)
+TEST(an_app_that_accepts_itself_is_never_renewed)
 {
 	rig.o.sessions = false;
 	rig.o.listens = true;
@@ -408,8 +379,7 @@ an_app_that_accepts_itself_is_never_renewed(void)
 	AFTER(pool_backlog(&rig.pool, 0, 1, rig.now), "");
 }
 
-static void
-a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
+TEST(a_prefetched_session_ages_from_a_growth_of_concurrency_on)
 {
 	rig.o = timeout_options();
 	rig.o.min_processes = 0;
@@ -424,40 +394,4 @@ a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 	NOT_BEFORE(19000, "term 0");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	check.begin = begin;
-	RUN(a_session_over_request_timeout_has_its_process_ended);
-	RUN(a_session_of_a_blind_process_is_never_too_old);
-	RUN(a_session_that_ends_in_time_ends_nothing);
-	RUN(a_prefetched_session_ages_from_its_turn_on);
-	RUN(of_several_sessions_the_oldest_counts);
-	RUN(a_retiring_process_has_its_request_timeout_too);
-	RUN(a_slow_session_is_reported_once);
-	RUN(at_max_lifetime_the_replacement_is_ready_first);
-	RUN(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
-	RUN(an_idle_process_above_the_minimum_is_not_replaced);
-	RUN(without_a_place_an_idle_process_leaves_before_its_replacement);
-	RUN(without_a_place_a_busy_process_leaves_when_its_session_ends);
-	RUN(without_a_place_a_busy_process_leaves_though_connections_wait);
-	RUN(without_a_place_a_process_with_several_sessions_gets_no_more);
-	RUN(lifetimes_differ_by_a_tenth);
-	RUN(a_shorter_max_lifetime_holds_for_living_processes);
-	RUN(a_process_over_max_memory_is_replaced);
-	RUN(a_process_that_nobody_hears_leaves_when_another_is_ready);
-	RUN(while_renewing_each_connection_has_a_process_of_its_own);
-	RUN(while_renewing_an_older_process_does_not_serve_a_connection);
-	RUN(an_app_that_renews_is_ready_without_a_process);
-	RUN(when_renewing_ends_the_minimum_comes_back);
-	RUN(a_single_session_is_completed_by_an_exit_unless_it_failed);
-	RUN(a_completed_session_forgives_failed_starts);
-	RUN(an_exit_without_its_session_is_a_failed_start);
-	RUN(a_single_session_that_was_never_received_goes_to_another_process);
-	RUN(while_renewing_a_new_process_waits_for_its_lock);
-	RUN(while_renewing_a_connection_comes_in_even_without_a_queue);
-	RUN(an_app_that_accepts_itself_is_never_renewed);
-	RUN(a_prefetched_session_ages_from_a_growth_of_concurrency_on);
-	return check_finish();
-}
+TESTS(begin, rig_end)

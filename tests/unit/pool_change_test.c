@@ -4,8 +4,7 @@
 
 /* --- restart ------------------------------------------------------------ */
 
-static void
-restart_has_a_new_process_ready_before_an_old_one_leaves(void)
+TEST(restart_has_a_new_process_ready_before_an_old_one_leaves)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
@@ -15,8 +14,7 @@ restart_has_a_new_process_ready_before_an_old_one_leaves(void)
 	AFTER(rig_ready(3), "stop 0");
 }
 
-static void
-restart_lets_a_busy_process_finish(void)
+TEST(restart_lets_a_busy_process_finish)
 {
 	rig_running(rig_options(), 1);
 	rig_arrive();
@@ -25,8 +23,7 @@ restart_lets_a_busy_process_finish(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
-static void
-restart_goes_beyond_max_processes_by_one(void)
+TEST(restart_goes_beyond_max_processes_by_one)
 {
 	rig_begin_with(rig_limits(), 1);
 	rig.o.max_processes = 1;
@@ -34,8 +31,7 @@ restart_goes_beyond_max_processes_by_one(void)
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
 }
 
-static void
-restart_of_many_starts_a_tenth_of_them_at_a_time(void)
+TEST(restart_of_many_starts_a_tenth_of_them_at_a_time)
 {
 	rig_begin_with(rig_limits(), 40);
 	rig.o.min_processes = rig.o.max_processes = 20;
@@ -43,8 +39,7 @@ restart_of_many_starts_a_tenth_of_them_at_a_time(void)
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 20, spawn 21");
 }
 
-static void
-a_full_table_has_one_old_process_leave_first(void)
+TEST(a_full_table_has_one_old_process_leave_first)
 {
 	struct pool_limits limits = rig_limits();
 
@@ -56,8 +51,7 @@ a_full_table_has_one_old_process_leave_first(void)
 	AFTER(rig_exits(1, END_EXIT), "spawn 1");
 }
 
-static void
-idle_processes_of_the_new_generation_get_connections_first(void)
+TEST(idle_processes_of_the_new_generation_get_connections_first)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
@@ -69,8 +63,7 @@ idle_processes_of_the_new_generation_get_connections_first(void)
 	AFTER(rig_arrive_n(2), "hand 0>2, hand 1>0");
 }
 
-static void
-a_new_generation_that_dies_young_is_given_up(void)
+TEST(a_new_generation_that_dies_young_is_given_up)
 {
 	rig.tells = true;
 	rig_running(rig_options(), 1);
@@ -86,8 +79,7 @@ a_new_generation_that_dies_young_is_given_up(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
 
-static void
-a_first_process_that_fails_twice_alike_ends_the_rollout(void)
+TEST(a_first_process_that_fails_twice_alike_ends_the_rollout)
 {
 	rig.o.start_limit = 100;
 	rig.o.restart_delay_max = TSPAN_SECONDS(1000);
@@ -107,8 +99,7 @@ a_first_process_that_fails_twice_alike_ends_the_rollout(void)
 	AFTER(rig_at(1000000), "");
 }
 
-static void
-a_process_that_fails_after_ready_has_failed_otherwise(void)
+TEST(a_process_that_fails_after_ready_has_failed_otherwise)
 {
 	rig_running(rig_options(), 1);
 	LET(pool_app_restart(&rig.pool, 0, rig.now));
@@ -122,8 +113,7 @@ a_process_that_fails_after_ready_has_failed_otherwise(void)
 }
 
 /* No process was started after another had failed. */
-static void
-first_processes_that_fail_together_are_tried_again(void)
+TEST(first_processes_that_fail_together_are_tried_again)
 {
 	rig_begin_with(rig_limits(), 40);
 	rig.o.max_processes = 20;
@@ -138,8 +128,7 @@ first_processes_that_fail_together_are_tried_again(void)
 	AFTER(rig_at(2000), "spawn 21, spawn 20");
 }
 
-static void
-a_generation_that_has_served_may_fail_start_limit_times(void)
+TEST(a_generation_that_has_served_may_fail_start_limit_times)
 {
 	rig_running(rig.o, 3);
 	LET(pool_app_restart(&rig.pool, 0, rig.now));
@@ -156,8 +145,7 @@ a_generation_that_has_served_may_fail_start_limit_times(void)
 	CHECK(app_rolling(rig_app(0)));
 }
 
-static void
-after_a_rollout_was_given_up_old_processes_end_without_failure(void)
+TEST(after_a_rollout_was_given_up_old_processes_end_without_failure)
 {
 	rig.tells = true;
 	rig_running(rig_options(), 1);
@@ -174,8 +162,7 @@ after_a_rollout_was_given_up_old_processes_end_without_failure(void)
 }
 
 /* Three new processes that become ready and die replace one old process. */
-static void
-after_a_new_process_died_young_old_processes_stay(void)
+TEST(after_a_new_process_died_young_old_processes_stay)
 {
 	rig.o.min_processes = 3;
 	rig_running(rig.o, 3);
@@ -193,8 +180,7 @@ after_a_new_process_died_young_old_processes_stay(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 }
 
-static void
-after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
+TEST(after_a_young_death_a_rollout_goes_on_when_another_process_serves)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
@@ -232,8 +218,7 @@ begin_doubtful(struct app_options o, uint32_t max_processes)
 	AFTER(rig_ready(2), "");
 }
 
-static void
-after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
+TEST(after_a_failure_of_the_new_generation_no_old_job_is_stopped)
 {
 	rig.o.sessions = false;
 	rig.o.ready_after = TSPAN_SECONDS(1);
@@ -252,8 +237,7 @@ after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
 }
 
-static void
-after_a_failure_of_the_new_generation_no_old_process_idles_too_long(void)
+TEST(after_a_failure_of_the_new_generation_no_old_process_idles_too_long)
 {
 	struct app_options o = rig_options();
 
@@ -263,8 +247,7 @@ after_a_failure_of_the_new_generation_no_old_process_idles_too_long(void)
 	AFTER(rig_at(72000), "stop 1, spawn 3");
 }
 
-static void
-after_a_failure_of_the_new_generation_no_old_process_is_given_away(void)
+TEST(after_a_failure_of_the_new_generation_no_old_process_is_given_away)
 {
 	struct app_options o = rig_options();
 
@@ -280,8 +263,7 @@ after_a_failure_of_the_new_generation_no_old_process_is_given_away(void)
 
 /* Without a place no process could prove itself, and all would wait for ever.
  */
-static void
-under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt(void)
+TEST(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
@@ -294,8 +276,7 @@ under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt(void)
 	AFTER(rig_at(2000), "spawn 0");
 }
 
-static void
-sessions_of_the_old_generation_prove_nothing_of_the_new_one(void)
+TEST(sessions_of_the_old_generation_prove_nothing_of_the_new_one)
 {
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
@@ -306,16 +287,14 @@ sessions_of_the_old_generation_prove_nothing_of_the_new_one(void)
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
 
-static void
-restart_calls_off_starts_that_were_not_carried_out(void)
+TEST(restart_calls_off_starts_that_were_not_carried_out)
 {
 	rig_add(&rig.o);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 0");
 	CHECK_EQ(1, rig_process(0)->generation);
 }
 
-static void
-after_a_restart_ready_is_announced_again(void)
+TEST(after_a_restart_ready_is_announced_again)
 {
 	rig.tells = true;
 	rig_running(rig_options(), 1);
@@ -323,8 +302,7 @@ after_a_restart_ready_is_announced_again(void)
 	AFTER(rig_ready(1), "stop 0, tell 0 ready");
 }
 
-static void
-an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
+TEST(an_old_process_gets_no_more_sessions_than_when_it_was_started)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -338,8 +316,7 @@ an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 	CHECK_EQ(2, rig_app(0)->room.places);
 }
 
-static void
-one_process_is_replaced_and_the_others_stay(void)
+TEST(one_process_is_replaced_and_the_others_stay)
 {
 	rig_begin_with(rig_limits(), 3);
 	rig.o.max_processes = 3;
@@ -350,8 +327,7 @@ one_process_is_replaced_and_the_others_stay(void)
 	CHECK(!app_rolling(rig_app(0)));
 }
 
-static void
-several_processes_are_replaced_together(void)
+TEST(several_processes_are_replaced_together)
 {
 	rig_running(rig.o, 4);
 	pool_replace(&rig.pool, 1, rig.now);
@@ -363,8 +339,7 @@ several_processes_are_replaced_together(void)
 	AFTER(rig_ready(5), "stop 1");
 }
 
-static void
-a_process_whose_replacement_does_not_live_stays(void)
+TEST(a_process_whose_replacement_does_not_live_stays)
 {
 	rig_running(rig.o, 2);
 	pool_replace(&rig.pool, 1, rig.now);
@@ -381,8 +356,7 @@ a_process_whose_replacement_does_not_live_stays(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 }
 
-static void
-a_starting_process_that_is_to_be_replaced_starts_again(void)
+TEST(a_starting_process_that_is_to_be_replaced_starts_again)
 {
 	AFTER(rig_add(&rig.o), "spawn 0");
 	AFTER(pool_replace(&rig.pool, 0, rig.now), "stop 0, spawn 1");
@@ -390,8 +364,7 @@ a_starting_process_that_is_to_be_replaced_starts_again(void)
 
 /* --- options ------------------------------------------------------------ */
 
-static void
-more_concurrency_serves_waiters_at_once(void)
+TEST(more_concurrency_serves_waiters_at_once)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -400,8 +373,7 @@ more_concurrency_serves_waiters_at_once(void)
 	AFTER(rig_change(0, &rig.o), "hand 1>0, hand 2>0");
 }
 
-static void
-less_concurrency_ends_no_session_and_adds_none(void)
+TEST(less_concurrency_ends_no_session_and_adds_none)
 {
 	rig.o.concurrency = 4;
 	rig.o.max_processes = 1;
@@ -415,8 +387,7 @@ less_concurrency_ends_no_session_and_adds_none(void)
 	AFTER(rig_done(0), "hand 4>0");
 }
 
-static void
-a_change_leaves_the_order_of_idle_processes(void)
+TEST(a_change_leaves_the_order_of_idle_processes)
 {
 	rig_running(rig.o, 3);
 	rig.o.concurrency = 2;
@@ -426,16 +397,14 @@ a_change_leaves_the_order_of_idle_processes(void)
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>1, hand 2>2");
 }
 
-static void
-a_raised_minimum_is_met_at_once(void)
+TEST(a_raised_minimum_is_met_at_once)
 {
 	rig_running(rig.o, 1);
 	rig.o.min_processes = 3;
 	AFTER(rig_change(0, &rig.o), "spawn 1, spawn 2");
 }
 
-static void
-changed_timeouts_hold_for_running_sessions(void)
+TEST(changed_timeouts_hold_for_running_sessions)
 {
 	LET(rig_add(&rig.o));
 	rig_spawned(0);
@@ -448,8 +417,7 @@ changed_timeouts_hold_for_running_sessions(void)
 	NOT_BEFORE(6000, "kill 0");
 }
 
-static void
-a_shorter_queue_timeout_holds_for_waiters(void)
+TEST(a_shorter_queue_timeout_holds_for_waiters)
 {
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 2);
@@ -459,8 +427,7 @@ a_shorter_queue_timeout_holds_for_waiters(void)
 	NOT_BEFORE(600, "refuse 1 late");
 }
 
-static void
-a_shorter_queue_refuses_no_waiter_in_it(void)
+TEST(a_shorter_queue_refuses_no_waiter_in_it)
 {
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 5);
@@ -470,8 +437,7 @@ a_shorter_queue_refuses_no_waiter_in_it(void)
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
 
-static void
-a_higher_start_limit_ends_the_failure(void)
+TEST(a_higher_start_limit_ends_the_failure)
 {
 	rig.o.start_limit = 1;
 	LET(rig_add(&rig.o));
@@ -538,8 +504,7 @@ move(struct pool_limits limits)
 	pool_check(&rig.pool);
 }
 
-static void
-larger_memory_changes_no_session_and_no_waiter(void)
+TEST(larger_memory_changes_no_session_and_no_waiter)
 {
 	static char here[16384], there[16384];
 	struct pool_limits limits = rig_limits();
@@ -558,8 +523,7 @@ larger_memory_changes_no_session_and_no_waiter(void)
 	CHECK_STR(here, there);
 }
 
-static void
-larger_memory_has_room_for_more(void)
+TEST(larger_memory_has_room_for_more)
 {
 	struct pool_limits limits = rig_limits();
 
@@ -575,8 +539,7 @@ larger_memory_has_room_for_more(void)
 	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>0, hand 2>0, hand 3>0");
 }
 
-static void
-larger_tables_serve_what_the_smaller_ones_held_up(void)
+TEST(larger_tables_serve_what_the_smaller_ones_held_up)
 {
 	struct pool_limits limits = rig_limits();
 
@@ -592,8 +555,7 @@ larger_tables_serve_what_the_smaller_ones_held_up(void)
 }
 
 /* No action is taken out; all but the last are called off again. */
-static void
-actions_that_were_called_off_take_no_memory(void)
+TEST(actions_that_were_called_off_take_no_memory)
 {
 	struct pool_limits limits = {
 		.apps = 1, .processes = 1, .conns = 1, .sessions = 1
@@ -616,8 +578,7 @@ actions_that_were_called_off_take_no_memory(void)
 		CHECK_EQ(rig.now, rig.pool.now); \
 	} while (0)
 
-static void
-time_passes_with_every_fact(void)
+TEST(time_passes_with_every_fact)
 {
 	rig.o.min_processes = 3;
 	LATER(LET(rig_add(&rig.o)));
@@ -652,8 +613,7 @@ time_passes_with_every_fact(void)
 
 /* --- figures ------------------------------------------------------------ */
 
-static void
-a_changed_max_requests_holds_for_living_processes(void)
+TEST(a_changed_max_requests_holds_for_living_processes)
 {
 	rig_busy(rig.o, 1, 1);
 	rig_done(0);
@@ -667,8 +627,7 @@ a_changed_max_requests_holds_for_living_processes(void)
 	AFTER(rig_done(0), "stop 0");
 }
 
-static void
-a_process_over_a_lowered_max_requests_gets_one_session_more(void)
+TEST(a_process_over_a_lowered_max_requests_gets_one_session_more)
 {
 	rig_running(rig.o, 1);
 	for (unsigned i = 0; i < 3; i++) {
@@ -682,8 +641,7 @@ a_process_over_a_lowered_max_requests_gets_one_session_more(void)
 	AFTER(rig_done(0), "stop 0");
 }
 
-static void
-less_concurrency_makes_no_session_a_prefetched_one(void)
+TEST(less_concurrency_makes_no_session_a_prefetched_one)
 {
 	rig.o.concurrency = 2;
 	rig_busy(rig.o, 2, 4);
@@ -695,51 +653,4 @@ less_concurrency_makes_no_session_a_prefetched_one(void)
 	AFTER(rig_at(10), "");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(restart_has_a_new_process_ready_before_an_old_one_leaves);
-	RUN(restart_lets_a_busy_process_finish);
-	RUN(restart_goes_beyond_max_processes_by_one);
-	RUN(restart_of_many_starts_a_tenth_of_them_at_a_time);
-	RUN(a_full_table_has_one_old_process_leave_first);
-	RUN(idle_processes_of_the_new_generation_get_connections_first);
-	RUN(a_new_generation_that_dies_young_is_given_up);
-	RUN(a_first_process_that_fails_twice_alike_ends_the_rollout);
-	RUN(a_process_that_fails_after_ready_has_failed_otherwise);
-	RUN(first_processes_that_fail_together_are_tried_again);
-	RUN(a_generation_that_has_served_may_fail_start_limit_times);
-	RUN(after_a_rollout_was_given_up_old_processes_end_without_failure);
-	RUN(after_a_new_process_died_young_old_processes_stay);
-	RUN(after_a_failure_of_the_new_generation_no_old_job_is_stopped);
-	RUN(after_a_failure_of_the_new_generation_no_old_process_idles_too_long);
-	RUN(after_a_failure_of_the_new_generation_no_old_process_is_given_away);
-	RUN(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt);
-	RUN(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
-	RUN(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
-	RUN(restart_calls_off_starts_that_were_not_carried_out);
-	RUN(after_a_restart_ready_is_announced_again);
-	RUN(an_old_process_gets_no_more_sessions_than_when_it_was_started);
-	RUN(one_process_is_replaced_and_the_others_stay);
-	RUN(several_processes_are_replaced_together);
-	RUN(a_process_whose_replacement_does_not_live_stays);
-	RUN(a_starting_process_that_is_to_be_replaced_starts_again);
-	RUN(more_concurrency_serves_waiters_at_once);
-	RUN(less_concurrency_ends_no_session_and_adds_none);
-	RUN(a_change_leaves_the_order_of_idle_processes);
-	RUN(a_raised_minimum_is_met_at_once);
-	RUN(changed_timeouts_hold_for_running_sessions);
-	RUN(a_shorter_queue_timeout_holds_for_waiters);
-	RUN(a_shorter_queue_refuses_no_waiter_in_it);
-	RUN(a_higher_start_limit_ends_the_failure);
-	RUN(larger_memory_changes_no_session_and_no_waiter);
-	RUN(larger_memory_has_room_for_more);
-	RUN(larger_tables_serve_what_the_smaller_ones_held_up);
-	RUN(actions_that_were_called_off_take_no_memory);
-	RUN(time_passes_with_every_fact);
-	RUN(a_changed_max_requests_holds_for_living_processes);
-	RUN(a_process_over_a_lowered_max_requests_gets_one_session_more);
-	RUN(less_concurrency_makes_no_session_a_prefetched_one);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

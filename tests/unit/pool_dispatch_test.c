@@ -2,8 +2,7 @@
 
 #include "rig.h"
 
-static void
-the_most_recently_idle_process_is_first(void)
+TEST(the_most_recently_idle_process_is_first)
 {
 	rig_running(rig_options(), 3);
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>1, hand 2>2");
@@ -13,8 +12,7 @@ the_most_recently_idle_process_is_first(void)
 	AFTER(rig_arrive_n(3), "hand 2>2, hand 0>0, hand 1>1");
 }
 
-static void
-blind_processes_take_turns(void)
+TEST(blind_processes_take_turns)
 {
 	rig_running(rig_options(), 3);
 	for (uint32_t n = 0; n < 3; n++)
@@ -28,8 +26,7 @@ blind_processes_take_turns(void)
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 2>2, hand 1>1");
 }
 
-static void
-of_blind_processes_the_newest_generation_is_first(void)
+TEST(of_blind_processes_the_newest_generation_is_first)
 {
 	rig_running(rig_options(), 3);
 	for (uint32_t n = 0; n < 3; n++)
@@ -40,8 +37,7 @@ of_blind_processes_the_newest_generation_is_first(void)
 	AFTER(rig_arrive(), "hand 0>3");
 }
 
-static void
-a_process_that_is_not_ready_gets_nothing(void)
+TEST(a_process_that_is_not_ready_gets_nothing)
 {
 	AFTER(rig_add(&rig.o), "spawn 0");
 	AFTER(rig_arrive(), "");
@@ -49,8 +45,7 @@ a_process_that_is_not_ready_gets_nothing(void)
 	AFTER(rig_ready(0), "hand 0>0");
 }
 
-static void
-waiters_are_served_in_the_order_of_arrival(void)
+TEST(waiters_are_served_in_the_order_of_arrival)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -60,8 +55,7 @@ waiters_are_served_in_the_order_of_arrival(void)
 	AFTER(rig_done(0), "hand 3>0");
 }
 
-static void
-an_end_in_one_app_wakes_nobody_of_another(void)
+TEST(an_end_in_one_app_wakes_nobody_of_another)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -73,8 +67,7 @@ an_end_in_one_app_wakes_nobody_of_another(void)
 	AFTER(rig_done(1), "hand 2>1");
 }
 
-static void
-a_process_that_becomes_ready_serves_as_many_as_it_has_room_for(void)
+TEST(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for)
 {
 	rig.o.concurrency = 3;
 	LET(rig_add(&rig.o));
@@ -82,8 +75,7 @@ a_process_that_becomes_ready_serves_as_many_as_it_has_room_for(void)
 	AFTER(rig_ready(0), "hand 0>0, hand 1>0, hand 2>0");
 }
 
-static void
-the_process_with_the_fewest_sessions_is_first(void)
+TEST(the_process_with_the_fewest_sessions_is_first)
 {
 	rig.o.concurrency = 3;
 	rig_running(rig.o, 2);
@@ -98,16 +90,14 @@ the_process_with_the_fewest_sessions_is_first(void)
 	CHECK_EQ(2, process_sessions(rig_process(1)));
 }
 
-static void
-of_equally_busy_processes_the_most_recently_used_is_first(void)
+TEST(of_equally_busy_processes_the_most_recently_used_is_first)
 {
 	rig.o.concurrency = 2;
 	rig_busy(rig.o, 3, 3);
 	AFTER(rig_arrive(), "hand 3>2");
 }
 
-static void
-a_process_never_has_more_sessions_than_concurrency(void)
+TEST(a_process_never_has_more_sessions_than_concurrency)
 {
 	rig.o.concurrency = 4;
 	rig.o.max_processes = 2;
@@ -119,8 +109,7 @@ a_process_never_has_more_sessions_than_concurrency(void)
 
 /* --- hand-overs that fail ----------------------------------------------- */
 
-static void
-a_connection_that_could_not_be_handed_goes_to_a_sibling_first(void)
+TEST(a_connection_that_could_not_be_handed_goes_to_a_sibling_first)
 {
 	rig.o.max_processes = 2;
 	rig_running(rig.o, 2);
@@ -129,8 +118,7 @@ a_connection_that_could_not_be_handed_goes_to_a_sibling_first(void)
 	AFTER(rig_done(1), "hand 0>1");
 }
 
-static void
-a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
+TEST(a_process_that_took_nothing_has_no_room_for_ten_milliseconds)
 {
 	rig_running(rig_options(), 1);
 	AFTER(rig_arrive(), "hand 0>0");
@@ -138,8 +126,7 @@ a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
 	NOT_BEFORE(10, "hand 0>0");
 }
 
-static void
-a_process_that_took_nothing_has_room_once_it_speaks(void)
+TEST(a_process_that_took_nothing_has_room_once_it_speaks)
 {
 	rig_busy(rig_options(), 1, 1);
 	rig_hand_failed(0);
@@ -147,8 +134,7 @@ a_process_that_took_nothing_has_room_once_it_speaks(void)
 	AFTER(pool_spoke(&rig.pool, 0, rig.now), "hand 0>0");
 }
 
-static void
-a_process_that_took_nothing_has_room_once_a_session_ends(void)
+TEST(a_process_that_took_nothing_has_room_once_a_session_ends)
 {
 	rig.o.concurrency = 2;
 	rig.o.max_processes = 1;
@@ -157,8 +143,7 @@ a_process_that_took_nothing_has_room_once_a_session_ends(void)
 	AFTER(rig_done(0), "hand 1>0");
 }
 
-static void
-a_process_has_the_times_of_its_state_and_its_use(void)
+TEST(a_process_has_the_times_of_its_state_and_its_use)
 {
 	rig_running(rig_options(), 1);
 	rig_at(500);
@@ -171,8 +156,7 @@ a_process_has_the_times_of_its_state_and_its_use(void)
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(700), rig_process(0)->used);
 }
 
-static void
-waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
+TEST(waiting_beside_a_process_that_took_nothing_is_counted_as_waste)
 {
 	rig_busy(rig_options(), 1, 1);
 	rig_hand_failed(0);
@@ -186,8 +170,7 @@ waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 
 /* --- what a process may not say ------------------------------------------ */
 
-static void
-done_of_a_connection_of_another_process_is_refused(void)
+TEST(done_of_a_connection_of_another_process_is_refused)
 {
 	rig_busy(rig_options(), 2, 2);
 	CHECK(!rig_done_of(0, 1));
@@ -197,8 +180,7 @@ done_of_a_connection_of_another_process_is_refused(void)
 	CHECK(!rig_done_of(0, 0));
 }
 
-static void
-done_of_a_connection_that_was_not_handed_yet_is_refused(void)
+TEST(done_of_a_connection_that_was_not_handed_yet_is_refused)
 {
 	rig_running(rig_options(), 1);
 	rig_arrive();
@@ -207,8 +189,7 @@ done_of_a_connection_that_was_not_handed_yet_is_refused(void)
 	CHECK(rig_done_of(0, 0));
 }
 
-static void
-ready_told_after_the_death_of_the_process_does_no_harm(void)
+TEST_ALONE(ready_told_after_the_death_of_the_process_does_no_harm)
 {
 	struct app_options o = rig_options();
 
@@ -221,8 +202,7 @@ ready_told_after_the_death_of_the_process_does_no_harm(void)
 	CHECK_EQ(0, app_ready(rig_app(0)));
 }
 
-static void
-a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
+TEST(a_session_said_to_be_lost_is_counted_and_its_process_serves_on)
 {
 	rig_busy(rig_options(), 1, 2);
 	CHECK(pool_session_over(&rig.pool, 0, 0, SESSION_LOST, rig.now));
@@ -230,29 +210,4 @@ a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(the_most_recently_idle_process_is_first);
-	RUN(blind_processes_take_turns);
-	RUN(of_blind_processes_the_newest_generation_is_first);
-	RUN(a_process_that_is_not_ready_gets_nothing);
-	RUN(waiters_are_served_in_the_order_of_arrival);
-	RUN(an_end_in_one_app_wakes_nobody_of_another);
-	RUN(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
-	RUN(the_process_with_the_fewest_sessions_is_first);
-	RUN(of_equally_busy_processes_the_most_recently_used_is_first);
-	RUN(a_process_never_has_more_sessions_than_concurrency);
-	RUN(a_connection_that_could_not_be_handed_goes_to_a_sibling_first);
-	RUN(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
-	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
-	RUN(a_process_that_took_nothing_has_room_once_a_session_ends);
-	RUN(a_process_has_the_times_of_its_state_and_its_use);
-	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
-	RUN(done_of_a_connection_of_another_process_is_refused);
-	RUN(done_of_a_connection_that_was_not_handed_yet_is_refused);
-	RUN_ALONE(ready_told_after_the_death_of_the_process_does_no_harm);
-	RUN(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

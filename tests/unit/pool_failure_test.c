@@ -4,8 +4,7 @@
 
 /* --- what a dead process had -------------------------------------------- */
 
-static void
-an_assigned_connection_of_a_dead_process_goes_back_at_once(void)
+TEST(an_assigned_connection_of_a_dead_process_goes_back_at_once)
 {
 	rig_running(rig_options(), 2);
 	rig_arrive();
@@ -14,8 +13,7 @@ an_assigned_connection_of_a_dead_process_goes_back_at_once(void)
 	rig_gone(0);
 }
 
-static void
-a_connection_that_a_dead_process_never_received_goes_to_a_sibling(void)
+TEST(a_connection_that_a_dead_process_never_received_goes_to_a_sibling)
 {
 	rig_running(rig_options(), 2);
 	AFTER(rig_arrive(), "hand 0>0");
@@ -26,8 +24,7 @@ a_connection_that_a_dead_process_never_received_goes_to_a_sibling(void)
 	CHECK_EQ(0, rig_app(0)->figures.lost);
 }
 
-static void
-a_connection_that_a_dead_process_had_received_is_lost(void)
+TEST(a_connection_that_a_dead_process_had_received_is_lost)
 {
 	rig.o.concurrency = 2;
 	rig_busy(rig.o, 1, 2);
@@ -38,8 +35,7 @@ a_connection_that_a_dead_process_had_received_is_lost(void)
 	CHECK_EQ(1, rig_app(0)->queue.count);
 }
 
-static void
-connections_taken_back_come_before_waiters_in_their_old_order(void)
+TEST(connections_taken_back_come_before_waiters_in_their_old_order)
 {
 	rig.o.concurrency = 3;
 	rig.o.max_processes = 1;
@@ -53,8 +49,7 @@ connections_taken_back_come_before_waiters_in_their_old_order(void)
 	AFTER(rig_ready(0), "hand 0>0, hand 1>0, hand 2>0");
 }
 
-static void
-a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
+TEST(a_connection_is_taken_back_retry_limit_times_and_then_refused)
 {
 	rig.o.retry_limit = 2;
 	rig_running(rig.o, 4);
@@ -74,8 +69,7 @@ a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 }
 
-static void
-a_number_that_is_used_again_has_no_retries(void)
+TEST(a_number_that_is_used_again_has_no_retries)
 {
 	rig.o.retry_limit = 1;
 	rig_running(rig.o, 4);
@@ -93,8 +87,7 @@ a_number_that_is_used_again_has_no_retries(void)
 	CHECK_EQ(0, rig_app(0)->figures.refused);
 }
 
-static void
-messages_from_before_the_death_still_count(void)
+TEST(messages_from_before_the_death_still_count)
 {
 	rig_busy(rig_options(), 1, 1);
 	rig_died(0, END_EXIT);
@@ -104,8 +97,7 @@ messages_from_before_the_death_still_count(void)
 	CHECK_EQ(0, rig_app(0)->figures.lost);
 }
 
-static void
-a_number_of_a_dead_process_is_not_used_before_it_is_gone(void)
+TEST(a_number_of_a_dead_process_is_not_used_before_it_is_gone)
 {
 	rig.o.restart_delay = 0;
 	rig_running(rig.o, 1);
@@ -129,8 +121,7 @@ restart_after_death(uint32_t process)
 	return (rig.now - died) / 1000000;
 }
 
-static void
-the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter(void)
+TEST(the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter)
 {
 	rig.o.restart_delay_max = TSPAN_SECONDS(16);
 	rig_running(rig.o, 1);
@@ -144,8 +135,7 @@ the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter(void)
 	}
 }
 
-static void
-a_shorter_restart_delay_max_holds_for_the_present_delay(void)
+TEST(a_shorter_restart_delay_max_holds_for_the_present_delay)
 {
 	tstamp died;
 
@@ -163,8 +153,7 @@ a_shorter_restart_delay_max_holds_for_the_present_delay(void)
 	CHECK(pool_deadline(&rig.pool) <= died + TSPAN_MSECONDS(2500));
 }
 
-static void
-a_process_that_outlives_min_server_life_resets_the_delay(void)
+TEST(a_process_that_outlives_min_server_life_resets_the_delay)
 {
 	rig_running(rig_options(), 1);
 	(void)restart_after_death(0);
@@ -175,8 +164,7 @@ a_process_that_outlives_min_server_life_resets_the_delay(void)
 }
 
 /* A process that was there when others failed proves nothing. */
-static void
-an_older_process_does_not_reset_the_delay(void)
+TEST(an_older_process_does_not_reset_the_delay)
 {
 	rig.o.min_processes = 2;
 	rig.o.max_processes = 2;
@@ -190,8 +178,7 @@ an_older_process_does_not_reset_the_delay(void)
 	CHECK(rig_app(0)->backoff.delay != 0);
 }
 
-static void
-an_old_death_is_replaced_at_once(void)
+TEST(an_old_death_is_replaced_at_once)
 {
 	rig_running(rig_options(), 1);
 	rig_at(30000);
@@ -200,8 +187,7 @@ an_old_death_is_replaced_at_once(void)
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 }
 
-static void
-an_end_that_we_asked_for_is_no_failure(void)
+TEST(an_end_that_we_asked_for_is_no_failure)
 {
 	rig_running(rig_options(), 1);
 	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
@@ -211,8 +197,7 @@ an_end_that_we_asked_for_is_no_failure(void)
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_RESTARTED]);
 }
 
-static void
-exit_0_without_a_session_is_a_failed_start(void)
+TEST(exit_0_without_a_session_is_a_failed_start)
 {
 	rig_running(rig_options(), 1);
 	rig_at(100000);
@@ -221,8 +206,7 @@ exit_0_without_a_session_is_a_failed_start(void)
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
 
-static void
-a_process_that_retires_young_and_unused_has_a_late_successor(void)
+TEST(a_process_that_retires_young_and_unused_has_a_late_successor)
 {
 	rig_running(rig_options(), 1);
 	pool_retire(&rig.pool, 0, rig.now);
@@ -230,8 +214,7 @@ a_process_that_retires_young_and_unused_has_a_late_successor(void)
 	AFTER(rig_at(1251), "spawn 1");
 }
 
-static void
-exit_0_after_a_session_is_clean(void)
+TEST(exit_0_after_a_session_is_clean)
 {
 	rig_busy(rig_options(), 1, 1);
 	rig_done(0);
@@ -242,8 +225,7 @@ exit_0_after_a_session_is_clean(void)
 }
 
 /* With connections waiting and no process, the backoff is cut short. */
-static void
-with_waiters_and_no_process_the_wait_is_restart_delay_at_most(void)
+TEST(with_waiters_and_no_process_the_wait_is_restart_delay_at_most)
 {
 	rig_running(rig_options(), 1);
 	for (int i = 0; i < 4; i++) {
@@ -285,8 +267,7 @@ begin_failed(void)
 	fail_starts(3);
 }
 
-static void
-start_limit_failed_starts_in_a_row_fail_the_app(void)
+TEST(start_limit_failed_starts_in_a_row_fail_the_app)
 {
 	rig_add(&rig.o);
 	fail_starts(2);
@@ -298,8 +279,7 @@ start_limit_failed_starts_in_a_row_fail_the_app(void)
 	CHECK_STR("failed", app_state_name(rig_app(0)));
 }
 
-static void
-waiters_and_newcomers_of_a_failed_app_are_refused(void)
+TEST(waiters_and_newcomers_of_a_failed_app_are_refused)
 {
 	rig_add(&rig.o);
 	rig_arrive_n(2);
@@ -307,8 +287,7 @@ waiters_and_newcomers_of_a_failed_app_are_refused(void)
 	AFTER(rig_arrive(), "refuse 1 failed");
 }
 
-static void
-accepting_paused_before_the_failure_is_resumed_and_refuses(void)
+TEST(accepting_paused_before_the_failure_is_resumed_and_refuses)
 {
 	rig.o.max_queue = 0;
 	rig_add(&rig.o);
@@ -317,8 +296,7 @@ accepting_paused_before_the_failure_is_resumed_and_refuses(void)
 	AFTER(rig_arrive(), "refuse 0 failed");
 }
 
-static void
-a_failed_app_leaves_other_apps_alone(void)
+TEST(a_failed_app_leaves_other_apps_alone)
 {
 	uint32_t other;
 
@@ -329,8 +307,7 @@ a_failed_app_leaves_other_apps_alone(void)
 	CHECK_EQ(1, rig_app(1)->in_state[PROCESS_STARTING]);
 }
 
-static void
-a_failed_app_tries_one_start_each_restart_delay_max(void)
+TEST(a_failed_app_tries_one_start_each_restart_delay_max)
 {
 	tstamp at;
 
@@ -344,8 +321,7 @@ a_failed_app_tries_one_start_each_restart_delay_max(void)
 	}
 }
 
-static void
-a_failed_app_tries_one_start_at_a_time(void)
+TEST(a_failed_app_tries_one_start_at_a_time)
 {
 	rig.o.min_processes = 3;
 	rig.o.start_limit = 1;
@@ -356,8 +332,7 @@ a_failed_app_tries_one_start_at_a_time(void)
 	AFTER(rig_at(80000), "");
 }
 
-static void
-a_failed_app_without_a_minimum_tries_after_a_refusal(void)
+TEST(a_failed_app_without_a_minimum_tries_after_a_refusal)
 {
 	rig.o.min_processes = 0;
 	rig.o.start_limit = 1;
@@ -377,8 +352,7 @@ after_failure(int64_t ms)
 	rig_at((rig_app(0)->backoff.failed_at - RIG_START) / 1000000 + ms);
 }
 
-static void
-a_connection_to_a_failed_app_brings_a_start_soon(void)
+TEST(a_connection_to_a_failed_app_brings_a_start_soon)
 {
 	LET(begin_failed());
 	after_failure(100);
@@ -387,8 +361,7 @@ a_connection_to_a_failed_app_brings_a_start_soon(void)
 	AFTER(after_failure(1000), "spawn 0");
 }
 
-static void
-a_failed_app_starts_once_for_its_connections(void)
+TEST(a_failed_app_starts_once_for_its_connections)
 {
 	begin_failed();
 	after_failure(5000);
@@ -399,8 +372,7 @@ a_failed_app_starts_once_for_its_connections(void)
 	AFTER(after_failure(60000), "spawn 0");
 }
 
-static void
-a_failed_app_recovers_when_a_process_is_ready(void)
+TEST(a_failed_app_recovers_when_a_process_is_ready)
 {
 	LET(begin_failed());
 	LET(rig_at(100000));
@@ -410,8 +382,7 @@ a_failed_app_recovers_when_a_process_is_ready(void)
 	AFTER(rig_arrive(), "hand 0>0");
 }
 
-static void
-failures_do_not_fail_an_app_that_has_a_ready_process(void)
+TEST(failures_do_not_fail_an_app_that_has_a_ready_process)
 {
 	rig.o.min_processes = 2;
 	rig.o.max_processes = 2;
@@ -422,8 +393,7 @@ failures_do_not_fail_an_app_that_has_a_ready_process(void)
 	AFTER(rig_arrive(), "hand 0>1");
 }
 
-static void
-once_a_session_has_ended_well_failures_are_counted_anew(void)
+TEST(once_a_session_has_ended_well_failures_are_counted_anew)
 {
 	LET(begin_failed());
 	LET(rig_at(100000));
@@ -433,8 +403,7 @@ once_a_session_has_ended_well_failures_are_counted_anew(void)
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 }
 
-static void
-restart_clears_failed(void)
+TEST(restart_clears_failed)
 {
 	LET(begin_failed());
 	pool_app_restart(&rig.pool, 0, rig.now);
@@ -444,8 +413,7 @@ restart_clears_failed(void)
 
 /* --- spawns that fail --------------------------------------------------- */
 
-static void
-a_program_that_cannot_be_started_fails_the_app_at_once(void)
+TEST(a_program_that_cannot_be_started_fails_the_app_at_once)
 {
 	rig.tells = true;
 	LET(rig_add(&rig.o));
@@ -455,8 +423,7 @@ a_program_that_cannot_be_started_fails_the_app_at_once(void)
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_SPAWN]);
 }
 
-static void
-a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
+TEST(a_program_that_cannot_be_started_again_does_not_fail_a_running_app)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
@@ -467,8 +434,7 @@ a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
 
-static void
-want_of_memory_is_no_failure_and_is_tried_again(void)
+TEST(want_of_memory_is_no_failure_and_is_tried_again)
 {
 	LET(rig_add(&rig.o));
 	for (int i = 0; i < 100; i++) {
@@ -480,8 +446,7 @@ want_of_memory_is_no_failure_and_is_tried_again(void)
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 }
 
-static void
-only_successful_starts_count_as_spawned(void)
+TEST(only_successful_starts_count_as_spawned)
 {
 	LET(rig_add(&rig.o));
 	rig_spawn_failed(0, true);
@@ -493,8 +458,7 @@ only_successful_starts_count_as_spawned(void)
 
 /* --- silence ------------------------------------------------------------ */
 
-static void
-a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
+TEST(a_process_not_ready_within_start_timeout_is_stopped_by_signals)
 {
 	LET(rig_add(&rig.o));
 	rig_spawned(0);
@@ -509,8 +473,7 @@ a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
 
-static void
-start_timeout_runs_from_the_start_and_not_from_the_queue(void)
+TEST(start_timeout_runs_from_the_start_and_not_from_the_queue)
 {
 	LET(rig_add(&rig.o));
 	pool_start_queued(&rig.pool, 0, true, rig.now);
@@ -519,8 +482,7 @@ start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 	NOT_BEFORE(130000, "term 0");
 }
 
-static void
-ready_said_after_start_timeout_is_too_late(void)
+TEST(ready_said_after_start_timeout_is_too_late)
 {
 	LET(rig_add(&rig.o));
 	rig_spawned(0);
@@ -531,8 +493,7 @@ ready_said_after_start_timeout_is_too_late(void)
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 }
 
-static void
-a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
+TEST(a_process_that_receives_nothing_is_killed_after_pickup_timeout)
 {
 	tstamp handed;
 
@@ -555,8 +516,7 @@ a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
 
 /* A program that breaks the protocol at once must not be started at full speed.
  */
-static void
-the_successor_of_a_process_killed_young_waits_for_restart_delay(void)
+TEST(the_successor_of_a_process_killed_young_waits_for_restart_delay)
 {
 	rig_running(rig_options(), 1);
 	AFTER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now), "kill 0");
@@ -565,8 +525,7 @@ the_successor_of_a_process_killed_young_waits_for_restart_delay(void)
 	AFTER(rig_at(1251), "spawn 0");
 }
 
-static void
-a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
+TEST(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more)
 {
 	rig_running(rig_options(), 2);
 	AFTER(rig_arrive(), "hand 0>0");
@@ -577,50 +536,4 @@ a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(an_assigned_connection_of_a_dead_process_goes_back_at_once);
-	RUN(a_connection_that_a_dead_process_never_received_goes_to_a_sibling);
-	RUN(a_connection_that_a_dead_process_had_received_is_lost);
-	RUN(connections_taken_back_come_before_waiters_in_their_old_order);
-	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
-	RUN(a_number_that_is_used_again_has_no_retries);
-	RUN(messages_from_before_the_death_still_count);
-	RUN(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
-	RUN(the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter);
-	RUN(a_shorter_restart_delay_max_holds_for_the_present_delay);
-	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
-	RUN(an_older_process_does_not_reset_the_delay);
-	RUN(an_old_death_is_replaced_at_once);
-	RUN(an_end_that_we_asked_for_is_no_failure);
-	RUN(exit_0_without_a_session_is_a_failed_start);
-	RUN(a_process_that_retires_young_and_unused_has_a_late_successor);
-	RUN(exit_0_after_a_session_is_clean);
-	RUN(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
-	RUN(start_limit_failed_starts_in_a_row_fail_the_app);
-	RUN(waiters_and_newcomers_of_a_failed_app_are_refused);
-	RUN(accepting_paused_before_the_failure_is_resumed_and_refuses);
-	RUN(a_failed_app_leaves_other_apps_alone);
-	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
-	RUN(a_failed_app_tries_one_start_at_a_time);
-	RUN(a_failed_app_without_a_minimum_tries_after_a_refusal);
-	RUN(a_connection_to_a_failed_app_brings_a_start_soon);
-	RUN(a_failed_app_starts_once_for_its_connections);
-	RUN(a_failed_app_recovers_when_a_process_is_ready);
-	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);
-	RUN(once_a_session_has_ended_well_failures_are_counted_anew);
-	RUN(restart_clears_failed);
-	RUN(a_program_that_cannot_be_started_fails_the_app_at_once);
-	RUN(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
-	RUN(want_of_memory_is_no_failure_and_is_tried_again);
-	RUN(only_successful_starts_count_as_spawned);
-	RUN(a_process_not_ready_within_start_timeout_is_stopped_by_signals);
-	RUN(start_timeout_runs_from_the_start_and_not_from_the_queue);
-	RUN(ready_said_after_start_timeout_is_too_late);
-	RUN(a_process_that_receives_nothing_is_killed_after_pickup_timeout);
-	RUN(the_successor_of_a_process_killed_young_waits_for_restart_delay);
-	RUN(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

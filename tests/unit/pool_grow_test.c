@@ -11,8 +11,7 @@ begin_busy(struct app_options o, uint32_t n)
 
 /* --- minimum ------------------------------------------------------------ */
 
-static void
-an_app_is_ready_when_min_processes_are(void)
+TEST(an_app_is_ready_when_min_processes_are)
 {
 	rig.tells = true;
 	rig.o.min_processes = 2;
@@ -21,8 +20,7 @@ an_app_is_ready_when_min_processes_are(void)
 	AFTER(rig_ready(1), "tell 0 ready");
 }
 
-static void
-without_sessions_an_app_is_ready_when_it_is_spawned(void)
+TEST(without_sessions_an_app_is_ready_when_it_is_spawned)
 {
 	rig.tells = true;
 	rig.o.sessions = false;
@@ -30,16 +28,14 @@ without_sessions_an_app_is_ready_when_it_is_spawned(void)
 	AFTER(rig_spawned(0), "tell 0 ready");
 }
 
-static void
-an_end_above_the_minimum_is_not_replaced(void)
+TEST(an_end_above_the_minimum_is_not_replaced)
 {
 	rig_busy(rig_options(), 2, 1);
 	rig_done(0);
 	AFTER(rig_exits(0, END_EXIT), "");
 }
 
-static void
-with_no_minimum_no_process_starts_before_a_connection_comes(void)
+TEST(with_no_minimum_no_process_starts_before_a_connection_comes)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -47,8 +43,7 @@ with_no_minimum_no_process_starts_before_a_connection_comes(void)
 	AFTER(rig_arrive(), "spawn 0");
 }
 
-static void
-without_a_queue_the_first_connection_waits_for_the_first_process(void)
+TEST(without_a_queue_the_first_connection_waits_for_the_first_process)
 {
 	rig.o.min_processes = 0;
 	rig.o.max_queue = 0;
@@ -59,8 +54,7 @@ without_a_queue_the_first_connection_waits_for_the_first_process(void)
 	AFTER(rig_ready(0), "hand 0>0");
 }
 
-static void
-a_paused_listener_brings_the_first_process_too(void)
+TEST(a_paused_listener_brings_the_first_process_too)
 {
 	rig.o.min_processes = 0;
 	rig.o.max_queue = 0;
@@ -71,8 +65,7 @@ a_paused_listener_brings_the_first_process_too(void)
 
 /* --- waiters ------------------------------------------------------------ */
 
-static void
-a_process_is_started_when_the_oldest_has_waited_start_delay(void)
+TEST(a_process_is_started_when_the_oldest_has_waited_start_delay)
 {
 	begin_busy(rig_options(), 1);
 	rig_at(30);
@@ -81,8 +74,7 @@ a_process_is_started_when_the_oldest_has_waited_start_delay(void)
 	NOT_BEFORE(130, "spawn 1");
 }
 
-static void
-a_connection_served_within_start_delay_starts_no_process(void)
+TEST(a_connection_served_within_start_delay_starts_no_process)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive();
@@ -91,8 +83,7 @@ a_connection_served_within_start_delay_starts_no_process(void)
 	AFTER(rig_at(1000), "hand 1>0");
 }
 
-static void
-the_pace_doubles_while_waiters_remain(void)
+TEST(the_pace_doubles_while_waiters_remain)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(20);
@@ -104,8 +95,7 @@ the_pace_doubles_while_waiters_remain(void)
 	AFTER(rig_at(300), "spawn 4, spawn 5, spawn 6, spawn 7");
 }
 
-static void
-starting_processes_count_for_the_pace(void)
+TEST(starting_processes_count_for_the_pace)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(20);
@@ -114,8 +104,7 @@ starting_processes_count_for_the_pace(void)
 	AFTER(rig_at(300), "spawn 3, spawn 4");
 }
 
-static void
-no_more_processes_are_started_than_waiters_need(void)
+TEST(no_more_processes_are_started_than_waiters_need)
 {
 	for (int growth = GROWTH_DOUBLE; growth <= GROWTH_ALL; growth++) {
 		rig_begin();
@@ -126,8 +115,7 @@ no_more_processes_are_started_than_waiters_need(void)
 	}
 }
 
-static void
-with_concurrency_one_start_serves_several_waiters(void)
+TEST(with_concurrency_one_start_serves_several_waiters)
 {
 	rig.o.concurrency = 4;
 	begin_busy(rig.o, 1);
@@ -135,8 +123,7 @@ with_concurrency_one_start_serves_several_waiters(void)
 	AFTER(rig_at(1000), "spawn 1, spawn 2");
 }
 
-static void
-the_pace_falls_back_when_the_queue_is_empty(void)
+TEST(the_pace_falls_back_when_the_queue_is_empty)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(3);
@@ -148,8 +135,7 @@ the_pace_falls_back_when_the_queue_is_empty(void)
 	NOT_BEFORE(300, "spawn 3");
 }
 
-static void
-without_start_delay_all_processes_needed_start_at_once(void)
+TEST(without_start_delay_all_processes_needed_start_at_once)
 {
 	rig.o.start_delay = 0;
 	begin_busy(rig.o, 1);
@@ -157,8 +143,7 @@ without_start_delay_all_processes_needed_start_at_once(void)
 	AFTER(rig_arrive_n(2), "spawn 2, spawn 3");
 }
 
-static void
-without_start_delay_or_any_process_all_needed_start_at_once(void)
+TEST(without_start_delay_or_any_process_all_needed_start_at_once)
 {
 	rig.o.start_delay = 0;
 	rig.o.min_processes = 0;
@@ -179,8 +164,7 @@ begin_measured(struct app_options o, int64_t took)
 	LET(rig_arrive_n(o.concurrency));
 }
 
-static void
-a_waiter_waits_no_longer_than_a_start_takes(void)
+TEST(a_waiter_waits_no_longer_than_a_start_takes)
 {
 	begin_measured(rig_options(), 5);
 	rig_arrive_n(2);
@@ -188,16 +172,14 @@ a_waiter_waits_no_longer_than_a_start_takes(void)
 	NOT_BEFORE(10, "spawn 1");
 }
 
-static void
-a_start_of_over_start_delay_leaves_the_patience_at_start_delay(void)
+TEST(a_start_of_over_start_delay_leaves_the_patience_at_start_delay)
 {
 	begin_measured(rig_options(), 101);
 	rig_arrive();
 	NOT_BEFORE(201, "spawn 1");
 }
 
-static void
-each_step_of_growth_waits_as_long_as_a_start_takes(void)
+TEST(each_step_of_growth_waits_as_long_as_a_start_takes)
 {
 	begin_measured(rig_options(), 5);
 	rig_arrive_n(20);
@@ -206,8 +188,7 @@ each_step_of_growth_waits_as_long_as_a_start_takes(void)
 	AFTER(rig_at(20), "spawn 3, spawn 4");
 }
 
-static void
-each_start_halves_the_weight_of_those_before(void)
+TEST(each_start_halves_the_weight_of_those_before)
 {
 	begin_measured(rig_options(), 80);
 	CHECK_EQ(TSPAN_MSECONDS(80), rig.pool.apps[0].start_time);
@@ -218,8 +199,7 @@ each_start_halves_the_weight_of_those_before(void)
 	CHECK_EQ(TSPAN_MSECONDS(50), rig.pool.apps[0].start_time);
 }
 
-static void
-the_time_in_the_start_queue_is_no_part_of_a_start(void)
+TEST(the_time_in_the_start_queue_is_no_part_of_a_start)
 {
 	LET(rig_add(&rig.o));
 	pool_start_queued(&rig.pool, 0, true, rig.now);
@@ -230,8 +210,7 @@ the_time_in_the_start_queue_is_no_part_of_a_start(void)
 	CHECK_EQ(TSPAN_MSECONDS(5), rig.pool.apps[0].start_time);
 }
 
-static void
-the_first_start_that_is_measured_brings_a_due_growth_at_once(void)
+TEST(the_first_start_that_is_measured_brings_a_due_growth_at_once)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -240,8 +219,7 @@ the_first_start_that_is_measured_brings_a_due_growth_at_once(void)
 	AFTER(rig_ready(0), "hand 0>0, spawn 1");
 }
 
-static void
-a_start_that_fails_measures_nothing(void)
+TEST(a_start_that_fails_measures_nothing)
 {
 	LET(rig_add(&rig.o));
 	rig_at(5);
@@ -249,8 +227,7 @@ a_start_that_fails_measures_nothing(void)
 	CHECK_EQ(0, rig.pool.apps[0].start_time);
 }
 
-static void
-ready_after_measures_no_start(void)
+TEST(ready_after_measures_no_start)
 {
 	rig.o.sessions = false;
 	rig.o.listens = true;
@@ -262,8 +239,7 @@ ready_after_measures_no_start(void)
 	CHECK_EQ(0, rig.pool.apps[0].start_time);
 }
 
-static void
-spare_processes_keep_to_start_delay(void)
+TEST(spare_processes_keep_to_start_delay)
 {
 	rig.o.min_idle = 1;
 	begin_measured(rig.o, 5);
@@ -273,8 +249,7 @@ spare_processes_keep_to_start_delay(void)
 
 /* --- steps --------------------------------------------------------------- */
 
-static void
-a_linear_step_is_one_process_those_starting_not_counted(void)
+TEST(a_linear_step_is_one_process_those_starting_not_counted)
 {
 	rig.o.growth = GROWTH_LINEAR;
 	begin_busy(rig.o, 1);
@@ -287,8 +262,7 @@ a_linear_step_is_one_process_those_starting_not_counted(void)
 }
 
 /* What it starts is ready within a millisecond, and soon busy. */
-static void
-linear_steps_are_start_delay_apart_however_short_starts_are(void)
+TEST(linear_steps_are_start_delay_apart_however_short_starts_are)
 {
 	rig.o.growth = GROWTH_LINEAR;
 	begin_busy(rig.o, 1);
@@ -304,8 +278,7 @@ linear_steps_are_start_delay_apart_however_short_starts_are(void)
 	}
 }
 
-static void
-a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
+TEST(a_step_of_all_is_what_the_waiters_need_after_the_patience)
 {
 	rig.o.growth = GROWTH_ALL;
 	begin_busy(rig.o, 1);
@@ -318,8 +291,7 @@ a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
 /* --- the first process, and what comes back ------------------------------ */
 
 /* Waiters of the backoff are past start_delay by far. */
-static void
-after_the_first_of_old_waiters_the_pace_goes_on(void)
+TEST(after_the_first_of_old_waiters_the_pace_goes_on)
 {
 	rig.o.min_processes = 0;
 	rig_busy(rig.o, 1, 8);
@@ -331,8 +303,7 @@ after_the_first_of_old_waiters_the_pace_goes_on(void)
 }
 
 /* The connection has waited long, in a process that never read it. */
-static void
-a_connection_taken_back_makes_the_app_grow_at_once(void)
+TEST(a_connection_taken_back_makes_the_app_grow_at_once)
 {
 	begin_busy(rig.o, 2);
 	rig_arrive();
@@ -350,8 +321,7 @@ a_connection_taken_back_makes_the_app_grow_at_once(void)
 
 /* --- ceilings ----------------------------------------------------------- */
 
-static void
-at_its_ceiling_an_app_has_no_deadline_for_growth(void)
+TEST(at_its_ceiling_an_app_has_no_deadline_for_growth)
 {
 	rig.o.max_processes = 1;
 	begin_busy(rig.o, 1);
@@ -360,8 +330,7 @@ at_its_ceiling_an_app_has_no_deadline_for_growth(void)
 	CHECK_EQ(1000, rig_due());
 }
 
-static void
-a_raised_ceiling_serves_waiters_at_once(void)
+TEST(a_raised_ceiling_serves_waiters_at_once)
 {
 	rig.o.max_processes = 1;
 	begin_busy(rig.o, 1);
@@ -385,8 +354,7 @@ begin_two(uint32_t max)
 	LET(rig_arrive_at(1));
 }
 
-static void
-a_process_that_is_leaving_takes_a_place_until_it_is_gone(void)
+TEST(a_process_that_is_leaving_takes_a_place_until_it_is_gone)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -398,8 +366,7 @@ a_process_that_is_leaving_takes_a_place_until_it_is_gone(void)
 	AFTER(rig_gone(0), "spawn 0");
 }
 
-static void
-places_go_to_apps_in_the_order_of_asking(void)
+TEST(places_go_to_apps_in_the_order_of_asking)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -413,8 +380,7 @@ places_go_to_apps_in_the_order_of_asking(void)
 	CHECK_EQ(1, rig_process(0)->app);
 }
 
-static void
-an_app_that_got_a_place_goes_to_the_end_of_the_line(void)
+TEST(an_app_that_got_a_place_goes_to_the_end_of_the_line)
 {
 	begin_two(2);
 	for (int i = 0; i < 6; i++) {
@@ -429,8 +395,7 @@ an_app_that_got_a_place_goes_to_the_end_of_the_line(void)
 	CHECK_EQ(0, rig_process(3)->app);
 }
 
-static void
-a_minimum_that_waits_for_a_place_gets_the_next_one(void)
+TEST(a_minimum_that_waits_for_a_place_gets_the_next_one)
 {
 	struct app_options o = rig_options();
 
@@ -450,8 +415,7 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 }
 
 /* The wish of an app to grow comes last, its minimum first. */
-static void
-an_app_in_line_that_falls_below_its_minimum_goes_to_the_front(void)
+TEST(an_app_in_line_that_falls_below_its_minimum_goes_to_the_front)
 {
 	struct app_options o = rig_options();
 
@@ -468,8 +432,7 @@ an_app_in_line_that_falls_below_its_minimum_goes_to_the_front(void)
 	CHECK_EQ(2, rig.pool.places.count);
 }
 
-static void
-an_app_that_got_a_place_goes_on_at_its_pace(void)
+TEST(an_app_that_got_a_place_goes_on_at_its_pace)
 {
 	begin_two(2);
 	for (int i = 0; i < 4; i++)
@@ -481,8 +444,7 @@ an_app_that_got_a_place_goes_on_at_its_pace(void)
 	NOT_BEFORE(200, "spawn 3");
 }
 
-static void
-a_stuck_process_gives_its_place_to_the_line(void)
+TEST(a_stuck_process_gives_its_place_to_the_line)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -492,8 +454,7 @@ a_stuck_process_gives_its_place_to_the_line(void)
 }
 
 /* The SPAWN is not taken out: the process has never lived. */
-static void
-a_start_that_was_called_off_gives_its_place_to_the_line(void)
+TEST(a_start_that_was_called_off_gives_its_place_to_the_line)
 {
 	begin_two(3);
 	rig_arrive_at(1);
@@ -509,8 +470,7 @@ a_start_that_was_called_off_gives_its_place_to_the_line(void)
 	CHECK_EQ(0, rig_process(2)->app);
 }
 
-static void
-an_app_in_line_without_waiters_any_more_gets_no_place(void)
+TEST(an_app_in_line_without_waiters_any_more_gets_no_place)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -521,8 +481,7 @@ an_app_in_line_without_waiters_any_more_gets_no_place(void)
 	AFTER(pool_resize(&rig.pool, 4, 0, rig.now), "");
 }
 
-static void
-a_full_table_of_processes_is_a_ceiling_too(void)
+TEST(a_full_table_of_processes_is_a_ceiling_too)
 {
 	struct pool_limits limits = rig_limits();
 
@@ -534,50 +493,4 @@ a_full_table_of_processes_is_a_ceiling_too(void)
 	AFTER(rig_exits(0, END_EXIT), "spawn 0");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(an_app_is_ready_when_min_processes_are);
-	RUN(without_sessions_an_app_is_ready_when_it_is_spawned);
-	RUN(an_end_above_the_minimum_is_not_replaced);
-	RUN(with_no_minimum_no_process_starts_before_a_connection_comes);
-	RUN(without_a_queue_the_first_connection_waits_for_the_first_process);
-	RUN(a_paused_listener_brings_the_first_process_too);
-	RUN(a_process_is_started_when_the_oldest_has_waited_start_delay);
-	RUN(a_connection_served_within_start_delay_starts_no_process);
-	RUN(the_pace_doubles_while_waiters_remain);
-	RUN(starting_processes_count_for_the_pace);
-	RUN(no_more_processes_are_started_than_waiters_need);
-	RUN(with_concurrency_one_start_serves_several_waiters);
-	RUN(the_pace_falls_back_when_the_queue_is_empty);
-	RUN(without_start_delay_all_processes_needed_start_at_once);
-	RUN(without_start_delay_or_any_process_all_needed_start_at_once);
-	RUN(a_waiter_waits_no_longer_than_a_start_takes);
-	RUN(a_start_of_over_start_delay_leaves_the_patience_at_start_delay);
-	RUN(each_step_of_growth_waits_as_long_as_a_start_takes);
-	RUN(each_start_halves_the_weight_of_those_before);
-	RUN(the_time_in_the_start_queue_is_no_part_of_a_start);
-	RUN(the_first_start_that_is_measured_brings_a_due_growth_at_once);
-	RUN(a_start_that_fails_measures_nothing);
-	RUN(ready_after_measures_no_start);
-	RUN(spare_processes_keep_to_start_delay);
-	RUN(a_linear_step_is_one_process_those_starting_not_counted);
-	RUN(linear_steps_are_start_delay_apart_however_short_starts_are);
-	RUN(a_step_of_all_is_what_the_waiters_need_after_the_patience);
-	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
-	RUN(a_connection_taken_back_makes_the_app_grow_at_once);
-	RUN(at_its_ceiling_an_app_has_no_deadline_for_growth);
-	RUN(a_raised_ceiling_serves_waiters_at_once);
-	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
-	RUN(places_go_to_apps_in_the_order_of_asking);
-	RUN(an_app_that_got_a_place_goes_to_the_end_of_the_line);
-	RUN(a_minimum_that_waits_for_a_place_gets_the_next_one);
-	RUN(an_app_in_line_that_falls_below_its_minimum_goes_to_the_front);
-	RUN(an_app_that_got_a_place_goes_on_at_its_pace);
-	RUN(a_stuck_process_gives_its_place_to_the_line);
-	RUN(a_start_that_was_called_off_gives_its_place_to_the_line);
-	RUN(an_app_in_line_without_waiters_any_more_gets_no_place);
-	RUN(a_full_table_of_processes_is_a_ceiling_too);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

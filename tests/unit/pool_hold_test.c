@@ -16,8 +16,7 @@ resume(void)
 	pool_check(&rig.pool);
 }
 
-static void
-a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
+TEST(a_drained_app_has_its_processes_stop_and_accepts_nothing)
 {
 	rig.tells = true;
 	rig.o.min_processes = 2;
@@ -33,8 +32,7 @@ a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
 	AFTER(rig_at(3600000), "");
 }
 
-static void
-a_draining_app_serves_sessions_and_waiters_first(void)
+TEST(a_draining_app_serves_sessions_and_waiters_first)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -46,8 +44,7 @@ a_draining_app_serves_sessions_and_waiters_first(void)
 	CHECK_EQ(2, rig_app(0)->figures.completed);
 }
 
-static void
-a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
+TEST(a_waiter_of_a_draining_app_gets_a_process_for_itself)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -59,8 +56,7 @@ a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
 	AFTER(rig_ready(0), "hand 0>0, stop 0");
 }
 
-static void
-a_connection_that_comes_back_to_a_held_app_is_served(void)
+TEST(a_connection_that_comes_back_to_a_held_app_is_served)
 {
 	rig_busy(rig_options(), 1, 1);
 	AFTER(hold(END_DRAINED), "stop 0");
@@ -71,8 +67,7 @@ a_connection_that_comes_back_to_a_held_app_is_served(void)
 	AFTER(rig_ready(1), "hand 0>1, stop 1");
 }
 
-static void
-a_paused_listener_of_a_drained_app_asks_for_no_process(void)
+TEST(a_paused_listener_of_a_drained_app_asks_for_no_process)
 {
 	rig.o.min_processes = 0;
 	rig.o.max_queue = 1;
@@ -86,8 +81,7 @@ a_paused_listener_of_a_drained_app_asks_for_no_process(void)
 	AFTER(rig_ready(0), "hand 0>0, stop 0");
 }
 
-static void
-a_resumed_app_begins_anew(void)
+TEST(a_resumed_app_begins_anew)
 {
 	rig.tells = true;
 	rig.o.min_processes = 2;
@@ -102,8 +96,7 @@ a_resumed_app_begins_anew(void)
 	AFTER(rig_ready(1), "tell 0 ready");
 }
 
-static void
-an_app_that_is_resumed_early_keeps_its_busy_process(void)
+TEST(an_app_that_is_resumed_early_keeps_its_busy_process)
 {
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 2);
@@ -114,8 +107,7 @@ an_app_that_is_resumed_early_keeps_its_busy_process(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
 
-static void
-a_failed_app_that_was_held_is_tried_again(void)
+TEST(a_failed_app_that_was_held_is_tried_again)
 {
 	rig.o.start_limit = 1;
 	LET(rig_add(&rig.o));
@@ -129,8 +121,7 @@ a_failed_app_that_was_held_is_tried_again(void)
 	CHECK(!rig_app(0)->failed);
 }
 
-static void
-a_stopping_app_serves_its_backlog_first(void)
+TEST(a_stopping_app_serves_its_backlog_first)
 {
 	rig_running(rig_options(), 1);
 	AFTER(hold(END_STOPPED), "");
@@ -140,8 +131,7 @@ a_stopping_app_serves_its_backlog_first(void)
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
 
-static void
-a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
+TEST(a_drained_app_that_stops_accepts_what_waits_in_its_backlog)
 {
 	rig_running(rig_options(), 1);
 	LET(hold(END_DRAINED));
@@ -152,8 +142,7 @@ a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
 	AFTER(rig_ready(0), "hand 0>0, stop 0");
 }
 
-static void
-a_held_app_ends_with_all_others(void)
+TEST(a_held_app_ends_with_all_others)
 {
 	rig_running(rig_options(), 1);
 	LET(hold(END_DRAINED));
@@ -162,8 +151,7 @@ a_held_app_ends_with_all_others(void)
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
 }
 
-static void
-a_held_app_is_not_rolled_out(void)
+TEST(a_held_app_is_not_rolled_out)
 {
 	rig_busy(rig_options(), 1, 1);
 	hold(END_DRAINED);
@@ -171,21 +159,4 @@ a_held_app_is_not_rolled_out(void)
 	CHECK(!app_rolling(rig_app(0)));
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(a_drained_app_has_its_processes_stop_and_accepts_nothing);
-	RUN(a_draining_app_serves_sessions_and_waiters_first);
-	RUN(a_waiter_of_a_draining_app_gets_a_process_for_itself);
-	RUN(a_connection_that_comes_back_to_a_held_app_is_served);
-	RUN(a_paused_listener_of_a_drained_app_asks_for_no_process);
-	RUN(a_resumed_app_begins_anew);
-	RUN(an_app_that_is_resumed_early_keeps_its_busy_process);
-	RUN(a_failed_app_that_was_held_is_tried_again);
-	RUN(a_stopping_app_serves_its_backlog_first);
-	RUN(a_drained_app_that_stops_accepts_what_waits_in_its_backlog);
-	RUN(a_held_app_ends_with_all_others);
-	RUN(a_held_app_is_not_rolled_out);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

@@ -21,15 +21,13 @@ granted(uint32_t lock)
 	pool_check(&rig.pool);
 }
 
-static void
-no_more_locks_are_asked_for_than_connections_wait(void)
+TEST(no_more_locks_are_asked_for_than_connections_wait)
 {
 	begin_limited(4, false);
 	AFTER(rig_arrive_n(2), "lock 0, lock 0");
 }
 
-static void
-a_lock_for_each_place_serves_the_oldest_waiter(void)
+TEST(a_lock_for_each_place_serves_the_oldest_waiter)
 {
 	begin_limited(2, false);
 	AFTER(rig_arrive_n(3), "lock 0, lock 0");
@@ -37,8 +35,7 @@ a_lock_for_each_place_serves_the_oldest_waiter(void)
 	AFTER(granted(2), "hand 1>1");
 }
 
-static void
-done_gives_the_lock_back_and_asks_for_the_next(void)
+TEST(done_gives_the_lock_back_and_asks_for_the_next)
 {
 	begin_limited(1, false);
 	LET(rig_arrive_n(2));
@@ -46,8 +43,7 @@ done_gives_the_lock_back_and_asks_for_the_next(void)
 	AFTER(rig_done(0), "unlock 5, lock 0");
 }
 
-static void
-a_lock_without_a_waiter_goes_back_at_once(void)
+TEST(a_lock_without_a_waiter_goes_back_at_once)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
@@ -55,8 +51,7 @@ a_lock_without_a_waiter_goes_back_at_once(void)
 	AFTER(granted(3), "unlock 3");
 }
 
-static void
-death_gives_the_lock_back(void)
+TEST(death_gives_the_lock_back)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
@@ -67,8 +62,7 @@ death_gives_the_lock_back(void)
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
-static void
-a_connection_taken_back_keeps_its_lock(void)
+TEST(a_connection_taken_back_keeps_its_lock)
 {
 	begin_limited(2, false);
 	LET(rig_arrive());
@@ -78,8 +72,7 @@ a_connection_taken_back_keeps_its_lock(void)
 	AFTER(rig_done(1), "unlock 4");
 }
 
-static void
-waiting_for_a_lock_does_not_make_the_app_grow(void)
+TEST(waiting_for_a_lock_does_not_make_the_app_grow)
 {
 	rig.o.limited = true;
 	rig_running(rig.o, 1);
@@ -87,8 +80,7 @@ waiting_for_a_lock_does_not_make_the_app_grow(void)
 	AFTER(rig_at(5000), "");
 }
 
-static void
-waiting_for_a_process_makes_the_app_grow(void)
+TEST(waiting_for_a_process_makes_the_app_grow)
 {
 	rig.o.limited = true;
 	rig_busy(rig.o, 1, 3);
@@ -96,8 +88,7 @@ waiting_for_a_process_makes_the_app_grow(void)
 	AFTER(rig_at(150), "spawn 1");
 }
 
-static void
-waiting_for_a_lock_is_no_waste(void)
+TEST(waiting_for_a_lock_is_no_waste)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
@@ -105,8 +96,7 @@ waiting_for_a_lock_is_no_waste(void)
 	CHECK_EQ(0, pool_idle_while_waiting(&rig.pool, 0, rig.now));
 }
 
-static void
-with_on_full_wait_a_denied_waiter_stays_and_asks_again(void)
+TEST(with_on_full_wait_a_denied_waiter_stays_and_asks_again)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
@@ -114,8 +104,7 @@ with_on_full_wait_a_denied_waiter_stays_and_asks_again(void)
 	NOT_BEFORE(100, "lock 0");
 }
 
-static void
-with_on_full_close_a_denied_waiter_is_refused(void)
+TEST(with_on_full_close_a_denied_waiter_is_refused)
 {
 	begin_limited(1, true);
 	LET(rig_arrive());
@@ -126,8 +115,7 @@ with_on_full_close_a_denied_waiter_is_refused(void)
 	CHECK_EQ(1, rig_app(0)->figures.timed_out);
 }
 
-static void
-without_a_server_an_open_limit_needs_no_locks_for_a_while(void)
+TEST(without_a_server_an_open_limit_needs_no_locks_for_a_while)
 {
 	tstamp until;
 
@@ -142,8 +130,7 @@ without_a_server_an_open_limit_needs_no_locks_for_a_while(void)
 	AFTER(rig_arrive(), "lock 0");
 }
 
-static void
-without_a_server_a_closed_limit_asks_again_later(void)
+TEST(without_a_server_a_closed_limit_asks_again_later)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
@@ -153,8 +140,7 @@ without_a_server_a_closed_limit_asks_again_later(void)
 	AFTER(rig_at(1000), "lock 0");
 }
 
-static void
-a_removed_limit_lets_all_waiters_in(void)
+TEST(a_removed_limit_lets_all_waiters_in)
 {
 	begin_limited(1, false);
 	LET(rig_arrive_n(2));
@@ -164,8 +150,7 @@ a_removed_limit_lets_all_waiters_in(void)
 	AFTER(rig_done(0), "unlock 6, hand 1>0");
 }
 
-static void
-a_full_queue_is_told_once_while_its_waiters_want_locks(void)
+TEST(a_full_queue_is_told_once_while_its_waiters_want_locks)
 {
 	begin_limited(1, true);
 	rig.tells = true;
@@ -175,8 +160,7 @@ a_full_queue_is_told_once_while_its_waiters_want_locks(void)
 	AFTER(rig_arrive(), "refuse 20 full");
 }
 
-static void
-no_process_stops_while_a_connection_waits_for_a_lock(void)
+TEST(no_process_stops_while_a_connection_waits_for_a_lock)
 {
 	rig.o.limited = true;
 	rig.o.max_idle_time = TSPAN_SECONDS(10);
@@ -187,8 +171,7 @@ no_process_stops_while_a_connection_waits_for_a_lock(void)
 	AFTER(rig_at(60000), "");
 }
 
-static void
-a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
+TEST(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew)
 {
 	begin_limited(2, false);
 	LET(rig_arrive_n(2));
@@ -201,8 +184,7 @@ a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
 	AFTER(granted(5), "hand 0>1");
 }
 
-static void
-a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
+TEST(a_session_keeps_the_lock_of_a_former_limit_until_its_end)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
@@ -211,8 +193,7 @@ a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
 	AFTER(rig_done(0), "unlock 4");
 }
 
-static void
-a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
+TEST(a_connection_taken_back_after_the_limit_moved_needs_another_lock)
 {
 	begin_limited(2, false);
 	LET(rig_arrive());
@@ -224,8 +205,7 @@ a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
 }
 
 /* A process that is stopped would be started again at once. */
-static void
-a_process_stays_while_the_listener_waits_for_a_number(void)
+TEST(a_process_stays_while_the_listener_waits_for_a_number)
 {
 	struct pool_limits limits = rig_limits();
 
@@ -242,29 +222,4 @@ a_process_stays_while_the_listener_waits_for_a_number(void)
 	AFTER(rig_at(20000), "");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(no_more_locks_are_asked_for_than_connections_wait);
-	RUN(a_lock_for_each_place_serves_the_oldest_waiter);
-	RUN(done_gives_the_lock_back_and_asks_for_the_next);
-	RUN(a_lock_without_a_waiter_goes_back_at_once);
-	RUN(death_gives_the_lock_back);
-	RUN(a_connection_taken_back_keeps_its_lock);
-	RUN(waiting_for_a_lock_does_not_make_the_app_grow);
-	RUN(waiting_for_a_process_makes_the_app_grow);
-	RUN(waiting_for_a_lock_is_no_waste);
-	RUN(with_on_full_wait_a_denied_waiter_stays_and_asks_again);
-	RUN(with_on_full_close_a_denied_waiter_is_refused);
-	RUN(without_a_server_an_open_limit_needs_no_locks_for_a_while);
-	RUN(without_a_server_a_closed_limit_asks_again_later);
-	RUN(a_removed_limit_lets_all_waiters_in);
-	RUN(a_full_queue_is_told_once_while_its_waiters_want_locks);
-	RUN(no_process_stops_while_a_connection_waits_for_a_lock);
-	RUN(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew);
-	RUN(a_session_keeps_the_lock_of_a_former_limit_until_its_end);
-	RUN(a_connection_taken_back_after_the_limit_moved_needs_another_lock);
-	RUN(a_process_stays_while_the_listener_waits_for_a_number);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

@@ -42,16 +42,14 @@ begin_listening(struct app_options o, uint32_t n)
 	rig_change(0, &o);
 }
 
-static void
-the_first_connection_starts_a_process_at_once(void)
+TEST(the_first_connection_starts_a_process_at_once)
 {
 	rig.o = listen_options(0);
 	AFTER(rig_add(&rig.o), "");
 	AFTER(backlog(1), "spawn 0");
 }
 
-static void
-no_connection_is_accepted_for_a_listening_app(void)
+TEST(no_connection_is_accepted_for_a_listening_app)
 {
 	begin_listening(listen_options(1), 1);
 	backlog(5);
@@ -60,16 +58,14 @@ no_connection_is_accepted_for_a_listening_app(void)
 	CHECK_STR("", rig_did());
 }
 
-static void
-a_backlog_that_stays_for_start_delay_starts_another(void)
+TEST(a_backlog_that_stays_for_start_delay_starts_another)
 {
 	begin_listening(listen_options(1), 1);
 	backlog(3);
 	NOT_BEFORE(100, "spawn 1");
 }
 
-static void
-a_backlog_that_goes_starts_nothing(void)
+TEST(a_backlog_that_goes_starts_nothing)
 {
 	begin_listening(listen_options(1), 1);
 	backlog(3);
@@ -80,8 +76,7 @@ a_backlog_that_goes_starts_nothing(void)
 	AFTER(rig_at(194), "");
 }
 
-static void
-a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
+TEST(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog)
 {
 	rig.o = listen_options(1);
 	rig.o.start_limit = 1;
@@ -95,8 +90,7 @@ a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
 	AFTER(backlog(2), "spawn 0");
 }
 
-static void
-a_busy_processor_starts_another_by_load(void)
+TEST(a_busy_processor_starts_another_by_load)
 {
 	for (int more = 0; more < 2; more++) {
 		rig_begin();
@@ -108,8 +102,7 @@ a_busy_processor_starts_another_by_load(void)
 	}
 }
 
-static void
-a_process_that_is_not_in_use_stops_after_max_idle_time(void)
+TEST(a_process_that_is_not_in_use_stops_after_max_idle_time)
 {
 	rig.o = listen_options(0);
 	rig.o.max_idle_time = TSPAN_SECONDS(60);
@@ -119,8 +112,7 @@ a_process_that_is_not_in_use_stops_after_max_idle_time(void)
 	NOT_BEFORE(110000, "stop 0");
 }
 
-static void
-low_load_stops_processes_of_a_listening_app(void)
+TEST(low_load_stops_processes_of_a_listening_app)
 {
 	rig.o = listen_options(1);
 	rig.o.multi_threshold = 50;
@@ -130,8 +122,7 @@ low_load_stops_processes_of_a_listening_app(void)
 	AFTER(rig_at(60000), "stop 0");
 }
 
-static void
-a_process_that_leaves_takes_its_load_with_it(void)
+TEST(a_process_that_leaves_takes_its_load_with_it)
 {
 	begin_listening(listen_options(1), 2);
 	worked(0, 0.5, true);
@@ -151,8 +142,7 @@ settling_options(uint32_t min)
 	return o;
 }
 
-static void
-a_process_is_ready_when_it_has_lived_for_ready_after(void)
+TEST(a_process_is_ready_when_it_has_lived_for_ready_after)
 {
 	rig.o = settling_options(1);
 	rig.tells = true;
@@ -166,8 +156,7 @@ a_process_is_ready_when_it_has_lived_for_ready_after(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
 
-static void
-a_death_before_ready_after_is_a_failed_start(void)
+TEST(a_death_before_ready_after_is_a_failed_start)
 {
 	rig.o = settling_options(1);
 	LET(rig_add(&rig.o));
@@ -182,8 +171,7 @@ a_death_before_ready_after_is_a_failed_start(void)
 	CHECK(rig_app(0)->failed);
 }
 
-static void
-an_old_process_stays_until_the_new_one_is_ready(void)
+TEST(an_old_process_stays_until_the_new_one_is_ready)
 {
 	rig.o = settling_options(1);
 	begin_listening(rig.o, 1);
@@ -193,8 +181,7 @@ an_old_process_stays_until_the_new_one_is_ready(void)
 	NOT_BEFORE(2000, "stop 0");
 }
 
-static void
-a_generation_that_does_not_live_ends_no_old_process(void)
+TEST(a_generation_that_does_not_live_ends_no_old_process)
 {
 	begin_listening(settling_options(1), 1);
 	rig_at(1000);
@@ -208,8 +195,7 @@ a_generation_that_does_not_live_ends_no_old_process(void)
 	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
 }
 
-static void
-a_process_told_to_stop_before_it_is_ready_stops(void)
+TEST(a_process_told_to_stop_before_it_is_ready_stops)
 {
 	rig.o = settling_options(1);
 	LET(rig_add(&rig.o));
@@ -219,8 +205,7 @@ a_process_told_to_stop_before_it_is_ready_stops(void)
 	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
 }
 
-static void
-a_job_that_is_done_before_ready_after_was_ready(void)
+TEST(a_job_that_is_done_before_ready_after_was_ready)
 {
 	rig.o = settling_options(1);
 	rig.o.listens = false;
@@ -232,8 +217,7 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 }
 
-static void
-a_changed_ready_after_holds_for_starting_processes(void)
+TEST(a_changed_ready_after_holds_for_starting_processes)
 {
 	rig.o = settling_options(1);
 	rig.o.ready_after = TSPAN_SECONDS(86400);
@@ -246,8 +230,7 @@ a_changed_ready_after_holds_for_starting_processes(void)
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 }
 
-static void
-a_job_that_is_done_is_no_failure_of_its_generation(void)
+TEST(a_job_that_is_done_is_no_failure_of_its_generation)
 {
 	rig.o = settling_options(1);
 	rig.o.listens = false;
@@ -260,8 +243,7 @@ a_job_that_is_done_is_no_failure_of_its_generation(void)
 	CHECK_STR("stop 0", rig_did());
 }
 
-static void
-a_job_that_fails_later_is_not_ready(void)
+TEST(a_job_that_fails_later_is_not_ready)
 {
 	rig.o = settling_options(1);
 	rig.o.listens = false;
@@ -288,8 +270,7 @@ begin_jobs(unsigned min_processes)
 		rig_spawned(n);
 }
 
-static void
-a_job_starts_restart_delay_after_the_one_before_each_time(void)
+TEST(a_job_starts_restart_delay_after_the_one_before_each_time)
 {
 	begin_jobs(1);
 	for (int64_t n = 0; n < 10; n++) {
@@ -303,8 +284,7 @@ a_job_starts_restart_delay_after_the_one_before_each_time(void)
 	NOT_BEFORE(3601 * 1000, "spawn 0");
 }
 
-static void
-jobs_that_end_in_turn_do_not_prolong_the_pause(void)
+TEST(jobs_that_end_in_turn_do_not_prolong_the_pause)
 {
 	begin_jobs(2);
 	rig_exits(0, END_EXIT);
@@ -313,8 +293,7 @@ jobs_that_end_in_turn_do_not_prolong_the_pause(void)
 	AFTER(rig_at(1000), "spawn 1, spawn 0");
 }
 
-static void
-a_job_that_is_done_forgives_failures_before(void)
+TEST(a_job_that_is_done_forgives_failures_before)
 {
 	begin_jobs(1);
 	for (uint32_t n = 0; n < 4; n++) {
@@ -327,30 +306,4 @@ a_job_that_is_done_forgives_failures_before(void)
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(the_first_connection_starts_a_process_at_once);
-	RUN(no_connection_is_accepted_for_a_listening_app);
-	RUN(a_backlog_that_stays_for_start_delay_starts_another);
-	RUN(a_backlog_that_goes_starts_nothing);
-	RUN(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog);
-	RUN(a_busy_processor_starts_another_by_load);
-	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
-	RUN(low_load_stops_processes_of_a_listening_app);
-	RUN(a_process_that_leaves_takes_its_load_with_it);
-	RUN(a_process_is_ready_when_it_has_lived_for_ready_after);
-	RUN(a_death_before_ready_after_is_a_failed_start);
-	RUN(an_old_process_stays_until_the_new_one_is_ready);
-	RUN(a_generation_that_does_not_live_ends_no_old_process);
-	RUN(a_process_told_to_stop_before_it_is_ready_stops);
-	RUN(a_job_that_is_done_before_ready_after_was_ready);
-	RUN(a_changed_ready_after_holds_for_starting_processes);
-	RUN(a_job_that_is_done_is_no_failure_of_its_generation);
-	RUN(a_job_that_fails_later_is_not_ready);
-	RUN(a_job_starts_restart_delay_after_the_one_before_each_time);
-	RUN(jobs_that_end_in_turn_do_not_prolong_the_pause);
-	RUN(a_job_that_is_done_forgives_failures_before);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

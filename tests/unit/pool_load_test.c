@@ -40,8 +40,7 @@ work_for(unsigned tenths, unsigned intervals, int64_t from)
 
 /* --- growing ------------------------------------------------------------ */
 
-static void
-a_process_that_is_nearly_always_busy_brings_another(void)
+TEST(a_process_that_is_nearly_always_busy_brings_another)
 {
 	rig_running(load_options(), 1);
 	AFTER(work_for(8, 8, 0), "");
@@ -50,8 +49,7 @@ a_process_that_is_nearly_always_busy_brings_another(void)
 	AFTER(work_for(9, 1, 0), "spawn 1");
 }
 
-static void
-a_process_stuck_in_a_session_is_busy(void)
+TEST(a_process_stuck_in_a_session_is_busy)
 {
 	rig_busy(load_options(), 1, 1);
 	NOT_BEFORE(10000, "spawn 1");
@@ -59,8 +57,7 @@ a_process_stuck_in_a_session_is_busy(void)
 	AFTER(rig_at(25000), "");
 }
 
-static void
-load_starts_nothing_beyond_max_processes(void)
+TEST(load_starts_nothing_beyond_max_processes)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -68,8 +65,7 @@ load_starts_nothing_beyond_max_processes(void)
 	AFTER(rig_at(60000), "hand 0>0");
 }
 
-static void
-load_takes_no_place_that_others_wait_for(void)
+TEST(load_takes_no_place_that_others_wait_for)
 {
 	struct app_options o = load_options();
 
@@ -83,8 +79,7 @@ load_takes_no_place_that_others_wait_for(void)
 	CHECK(rig_app(0)->places_wanted == 0);
 }
 
-static void
-sessions_count_by_their_part_of_concurrency(void)
+TEST(sessions_count_by_their_part_of_concurrency)
 {
 	rig.o.concurrency = 4;
 	rig_busy(rig.o, 1, 2);
@@ -93,8 +88,7 @@ sessions_count_by_their_part_of_concurrency(void)
 	CHECK_NEAR(0.5, app_work(rig_app(0), rig.now));
 }
 
-static void
-prefetched_connections_make_no_process_busier(void)
+TEST(prefetched_connections_make_no_process_busier)
 {
 	rig.o.prefetch = 3;
 	rig.o.max_processes = 1;
@@ -103,8 +97,7 @@ prefetched_connections_make_no_process_busier(void)
 	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
 }
 
-static void
-an_app_without_processes_has_no_load(void)
+TEST(an_app_without_processes_has_no_load)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
@@ -124,15 +117,13 @@ spare_options(uint32_t idle)
 	return o;
 }
 
-static void
-an_app_begins_with_its_spare_processes(void)
+TEST(an_app_begins_with_its_spare_processes)
 {
 	rig.o = spare_options(3);
 	AFTER(rig_add(&rig.o), "spawn 0, spawn 1, spawn 2");
 }
 
-static void
-min_idle_does_not_add_to_min_processes_at_the_start(void)
+TEST(min_idle_does_not_add_to_min_processes_at_the_start)
 {
 	rig.o = spare_options(2);
 	rig.o.min_processes = 3;
@@ -151,8 +142,7 @@ begin_short(void)
 	LET(rig_arrive_n(2));
 }
 
-static void
-spare_processes_come_one_per_start_delay(void)
+TEST(spare_processes_come_one_per_start_delay)
 {
 	begin_short();
 	NOT_BEFORE(100, "spawn 2");
@@ -160,8 +150,7 @@ spare_processes_come_one_per_start_delay(void)
 	AFTER(rig_at(9000), "");
 }
 
-static void
-a_short_rush_brings_no_spare_process(void)
+TEST(a_short_rush_brings_no_spare_process)
 {
 	begin_short();
 	rig_at(50);
@@ -170,8 +159,7 @@ a_short_rush_brings_no_spare_process(void)
 	AFTER(rig_at(9000), "");
 }
 
-static void
-without_a_start_delay_all_spare_processes_come_at_once(void)
+TEST(without_a_start_delay_all_spare_processes_come_at_once)
 {
 	rig.o = spare_options(3);
 	rig.o.start_delay = 0;
@@ -184,8 +172,7 @@ without_a_start_delay_all_spare_processes_come_at_once(void)
 	    rig_did());
 }
 
-static void
-a_spare_process_comes_when_a_place_is_free_again(void)
+TEST(a_spare_process_comes_when_a_place_is_free_again)
 {
 	struct app_options o = spare_options(1);
 
@@ -201,8 +188,7 @@ a_spare_process_comes_when_a_place_is_free_again(void)
 	AFTER(pool_resize(&rig.pool, 3, 0, rig.now), "spawn 2");
 }
 
-static void
-idleness_leaves_min_idle(void)
+TEST(idleness_leaves_min_idle)
 {
 	rig.o = spare_options(2);
 	rig.o.min_processes = 0;
@@ -213,8 +199,7 @@ idleness_leaves_min_idle(void)
 
 /* --- shrinking ---------------------------------------------------------- */
 
-static void
-each_update_marks_one_process(void)
+TEST(each_update_marks_one_process)
 {
 	rig_running(load_options(), 8);
 	rig_at(10000);
@@ -223,8 +208,7 @@ each_update_marks_one_process(void)
 	CHECK_EQ(3, rig_app(0)->shrinking.marked);
 }
 
-static void
-victims_stop_from_the_kill_interval_on_at_the_pace_of_stop_delay(void)
+TEST(victims_stop_from_the_kill_interval_on_at_the_pace_of_stop_delay)
 {
 	rig_running(load_options(), 4);
 	NOT_BEFORE(60000, "stop 3");
@@ -232,8 +216,7 @@ victims_stop_from_the_kill_interval_on_at_the_pace_of_stop_delay(void)
 	NOT_BEFORE(70000, "stop 2");
 }
 
-static void
-load_leaves_min_processes_and_min_idle(void)
+TEST(load_leaves_min_processes_and_min_idle)
 {
 	for (int idle = 0; idle < 2; idle++) {
 		begin();
@@ -244,32 +227,28 @@ load_leaves_min_processes_and_min_idle(void)
 }
 
 /* A process of two is always busy: alone it would be at 100 percent. */
-static void
-no_process_is_marked_if_the_rest_would_be_busy(void)
+TEST(no_process_is_marked_if_the_rest_would_be_busy)
 {
 	rig_busy(load_options(), 2, 1);
 	AFTER(rig_at(600000), "");
 }
 
 /* A process of four is busy: 33 percent of three, 50 of two. */
-static void
-as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
+TEST(as_many_processes_stay_as_keep_the_load_under_the_threshold)
 {
 	rig.o.multi_threshold = 40;
 	rig_busy(rig.o, 4, 1);
 	AFTER(rig_at(600000), "stop 3");
 }
 
-static void
-the_last_process_stays_with_a_single_threshold_of_0(void)
+TEST(the_last_process_stays_with_a_single_threshold_of_0)
 {
 	rig.o.min_processes = 0;
 	rig_running(rig.o, 2);
 	AFTER(rig_at(600000), "stop 1");
 }
 
-static void
-the_last_process_stops_under_the_single_threshold(void)
+TEST(the_last_process_stops_under_the_single_threshold)
 {
 	rig.o.min_processes = 0;
 	rig.o.single_threshold = 1;
@@ -277,8 +256,7 @@ the_last_process_stops_under_the_single_threshold(void)
 	AFTER(rig_at(60000), "stop 0");
 }
 
-static void
-marks_drop_when_a_connection_waits(void)
+TEST(marks_drop_when_a_connection_waits)
 {
 	rig_running(load_options(), 2);
 	rig_at(10000);
@@ -287,8 +265,7 @@ marks_drop_when_a_connection_waits(void)
 	CHECK_EQ(0, rig_app(0)->shrinking.marked);
 }
 
-static void
-a_busy_process_is_no_victim(void)
+TEST(a_busy_process_is_no_victim)
 {
 	rig.o.multi_threshold = 90;
 	rig_busy(rig.o, 3, 2);
@@ -299,8 +276,7 @@ a_busy_process_is_no_victim(void)
 	AFTER(rig_at(61000), "");
 }
 
-static void
-with_concurrency_a_process_with_few_sessions_may_retire(void)
+TEST(with_concurrency_a_process_with_few_sessions_may_retire)
 {
 	rig.o.concurrency = 4;
 	rig.o.multi_threshold = 60;
@@ -310,8 +286,7 @@ with_concurrency_a_process_with_few_sessions_may_retire(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
-static void
-near_the_ceiling_alone_marked_processes_stop_for_a_start(void)
+TEST(near_the_ceiling_alone_marked_processes_stop_for_a_start)
 {
 	for (uint32_t max = 8; max <= 10; max += 2) {
 		struct app_options o = load_options();
@@ -328,15 +303,13 @@ near_the_ceiling_alone_marked_processes_stop_for_a_start(void)
 	}
 }
 
-static void
-an_idle_app_at_its_minimum_has_no_deadline(void)
+TEST(an_idle_app_at_its_minimum_has_no_deadline)
 {
 	rig_running(load_options(), 1);
 	CHECK_EQ(-1, rig_due());
 }
 
-static void
-a_shorter_kill_interval_holds_for_marked_processes(void)
+TEST(a_shorter_kill_interval_holds_for_marked_processes)
 {
 	rig.o.min_processes = 1;
 	rig.o.multi_threshold = 50;
@@ -349,37 +322,4 @@ a_shorter_kill_interval_holds_for_marked_processes(void)
 	NOT_BEFORE(90000, "stop 1");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	check.begin = begin;
-	RUN(a_process_that_is_nearly_always_busy_brings_another);
-	RUN(a_process_stuck_in_a_session_is_busy);
-	RUN(load_starts_nothing_beyond_max_processes);
-	RUN(load_takes_no_place_that_others_wait_for);
-	RUN(sessions_count_by_their_part_of_concurrency);
-	RUN(prefetched_connections_make_no_process_busier);
-	RUN(an_app_without_processes_has_no_load);
-	RUN(an_app_begins_with_its_spare_processes);
-	RUN(min_idle_does_not_add_to_min_processes_at_the_start);
-	RUN(spare_processes_come_one_per_start_delay);
-	RUN(a_short_rush_brings_no_spare_process);
-	RUN(without_a_start_delay_all_spare_processes_come_at_once);
-	RUN(a_spare_process_comes_when_a_place_is_free_again);
-	RUN(idleness_leaves_min_idle);
-	RUN(each_update_marks_one_process);
-	RUN(victims_stop_from_the_kill_interval_on_at_the_pace_of_stop_delay);
-	RUN(load_leaves_min_processes_and_min_idle);
-	RUN(no_process_is_marked_if_the_rest_would_be_busy);
-	RUN(as_many_processes_stay_as_keep_the_load_under_the_threshold);
-	RUN(the_last_process_stays_with_a_single_threshold_of_0);
-	RUN(the_last_process_stops_under_the_single_threshold);
-	RUN(marks_drop_when_a_connection_waits);
-	RUN(a_busy_process_is_no_victim);
-	RUN(with_concurrency_a_process_with_few_sessions_may_retire);
-	RUN(near_the_ceiling_alone_marked_processes_stop_for_a_start);
-	RUN(an_idle_app_at_its_minimum_has_no_deadline);
-	RUN(a_shorter_kill_interval_holds_for_marked_processes);
-	return check_finish();
-}
+TESTS(begin, rig_end)

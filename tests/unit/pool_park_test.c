@@ -46,8 +46,7 @@ begin(struct app_options o, uint32_t processes)
 	CHECK(park(0));
 }
 
-static void
-a_process_that_parks_its_connection_is_idle(void)
+TEST(a_process_that_parks_its_connection_is_idle)
 {
 	begin(rig_options(), 1);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
@@ -57,8 +56,7 @@ a_process_that_parks_its_connection_is_idle(void)
 	CHECK_EQ(0, figures()->sessions);
 }
 
-static void
-a_parked_connection_goes_to_whichever_process_is_idle(void)
+TEST(a_parked_connection_goes_to_whichever_process_is_idle)
 {
 	begin(rig_options(), 2);
 	AFTER(rig_arrive(), "hand 0>0");
@@ -68,8 +66,7 @@ a_parked_connection_goes_to_whichever_process_is_idle(void)
 	CHECK_EQ(2, figures()->accepted);
 }
 
-static void
-a_parked_connection_with_a_request_waits_as_others_do(void)
+TEST(a_parked_connection_with_a_request_waits_as_others_do)
 {
 	rig.o.max_processes = 1;
 	rig.o.queue_timeout = TSPAN_SECONDS(1);
@@ -81,8 +78,7 @@ a_parked_connection_with_a_request_waits_as_others_do(void)
 	CHECK_EQ(1, figures()->timed_out);
 }
 
-static void
-a_full_queue_turns_a_parked_connection_away_as_others(void)
+TEST(a_full_queue_turns_a_parked_connection_away_as_others)
 {
 	rig.o.max_processes = 1;
 	rig.o.max_queue = 0;
@@ -93,8 +89,7 @@ a_full_queue_turns_a_parked_connection_away_as_others(void)
 	CHECK_STR("refuse 1 full", rig_did());
 }
 
-static void
-a_parked_connection_ends_once(void)
+TEST(a_parked_connection_ends_once)
 {
 	begin(rig_options(), 1);
 	end(PARK_SERVED);
@@ -112,8 +107,7 @@ a_parked_connection_ends_once(void)
 	CHECK_EQ(4, figures()->accepted);
 }
 
-static void
-parked_sessions_count_for_max_requests(void)
+TEST(parked_sessions_count_for_max_requests)
 {
 	rig.o.max_requests = 1;
 	rig_running(rig.o, 1);
@@ -122,8 +116,7 @@ parked_sessions_count_for_max_requests(void)
 	CHECK_STR("stop 0", rig_did());
 }
 
-static void
-a_parked_connection_starts_the_first_process(void)
+TEST(a_parked_connection_starts_the_first_process)
 {
 	rig.o.min_processes = 0;
 	LET(begin(rig.o, 1));
@@ -133,16 +126,4 @@ a_parked_connection_starts_the_first_process(void)
 	AFTER(rig_ready(0), "hand 0>0");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(a_process_that_parks_its_connection_is_idle);
-	RUN(a_parked_connection_goes_to_whichever_process_is_idle);
-	RUN(a_parked_connection_with_a_request_waits_as_others_do);
-	RUN(a_full_queue_turns_a_parked_connection_away_as_others);
-	RUN(a_parked_connection_ends_once);
-	RUN(parked_sessions_count_for_max_requests);
-	RUN(a_parked_connection_starts_the_first_process);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

@@ -25,8 +25,7 @@ begin_wanting(void)
 
 /* --- idle processes ----------------------------------------------------- */
 
-static void
-an_idle_process_of_another_app_makes_room(void)
+TEST(an_idle_process_of_another_app_makes_room)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(1), 2);
@@ -37,8 +36,7 @@ an_idle_process_of_another_app_makes_room(void)
 	CHECK_EQ(1, rig_process(1)->app);
 }
 
-static void
-the_minimum_of_another_app_is_left_to_it(void)
+TEST(the_minimum_of_another_app_is_left_to_it)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(2), 2);
@@ -46,8 +44,7 @@ the_minimum_of_another_app_is_left_to_it(void)
 	CHECK_STR("", rig_did());
 }
 
-static void
-the_app_with_the_lowest_load_gives(void)
+TEST(the_app_with_the_lowest_load_gives)
 {
 	rig_begin_with(rig_limits(), 5);
 	rig_running(place_options(1), 3);
@@ -61,8 +58,7 @@ the_app_with_the_lowest_load_gives(void)
 	CHECK_STR("stop 4", rig_did());
 }
 
-static void
-no_more_processes_are_evicted_than_places_are_wanted(void)
+TEST(no_more_processes_are_evicted_than_places_are_wanted)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(0), 4);
@@ -70,8 +66,7 @@ no_more_processes_are_evicted_than_places_are_wanted(void)
 	AFTER(rig_at(5000), "stop 3");
 }
 
-static void
-an_app_that_grows_may_evict_an_idle_process_too(void)
+TEST(an_app_that_grows_may_evict_an_idle_process_too)
 {
 	struct app_options o = place_options(1);
 
@@ -84,8 +79,7 @@ an_app_that_grows_may_evict_an_idle_process_too(void)
 	AFTER(rig_at(100), "stop 2");
 }
 
-static void
-the_minimum_comes_by_eviction_too(void)
+TEST(the_minimum_comes_by_eviction_too)
 {
 	struct app_options o = place_options(2);
 
@@ -94,8 +88,7 @@ the_minimum_comes_by_eviction_too(void)
 	AFTER((void)rig_add(&o), "stop 2, stop 1");
 }
 
-static void
-spare_processes_evict_no_other(void)
+TEST(spare_processes_evict_no_other)
 {
 	struct app_options o = place_options(1);
 
@@ -108,8 +101,7 @@ spare_processes_evict_no_other(void)
 }
 
 /* Two processes of three are always busy: two alone would be overloaded. */
-static void
-an_app_that_needs_its_idle_process_keeps_it(void)
+TEST(an_app_that_needs_its_idle_process_keeps_it)
 {
 	struct app_options o = place_options(1);
 
@@ -128,8 +120,7 @@ an_app_that_needs_its_idle_process_keeps_it(void)
 
 /* --- busy processes ----------------------------------------------------- */
 
-static void
-without_an_idle_process_the_next_session_to_end_makes_room(void)
+TEST(without_an_idle_process_the_next_session_to_end_makes_room)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(1), 2);
@@ -141,8 +132,7 @@ without_an_idle_process_the_next_session_to_end_makes_room(void)
 	CHECK_EQ(1, rig_process(1)->app);
 }
 
-static void
-a_busy_app_gives_no_process_of_its_minimum(void)
+TEST(a_busy_app_gives_no_process_of_its_minimum)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(2), 2);
@@ -152,8 +142,7 @@ a_busy_app_gives_no_process_of_its_minimum(void)
 	AFTER((void)rig_done(1), "hand 2>1");
 }
 
-static void
-a_busy_app_gives_to_an_app_with_two_processes_fewer(void)
+TEST(a_busy_app_gives_to_an_app_with_two_processes_fewer)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 3);
@@ -168,8 +157,7 @@ a_busy_app_gives_to_an_app_with_two_processes_fewer(void)
 }
 
 /* The app with more processes asked first, and yet gives. */
-static void
-an_app_with_two_processes_fewer_comes_before_the_giver(void)
+TEST(an_app_with_two_processes_fewer_comes_before_the_giver)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 3);
@@ -186,8 +174,7 @@ an_app_with_two_processes_fewer_comes_before_the_giver(void)
 	CHECK_EQ(1, rig_process(2)->app);
 }
 
-static void
-busy_apps_of_one_size_take_nothing_from_each_other(void)
+TEST(busy_apps_of_one_size_take_nothing_from_each_other)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 2);
@@ -203,8 +190,7 @@ busy_apps_of_one_size_take_nothing_from_each_other(void)
 }
 
 /* Two equal and busy apps stand in line before an app without a process. */
-static void
-an_app_without_a_process_passes_apps_that_cannot_be_given_any(void)
+TEST(an_app_without_a_process_passes_apps_that_cannot_be_given_any)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(0), 2);
@@ -225,8 +211,7 @@ an_app_without_a_process_passes_apps_that_cannot_be_given_any(void)
 }
 
 /* The load of the first app falls while the second app waits. */
-static void
-an_idle_process_is_given_when_its_load_has_fallen(void)
+TEST(an_idle_process_is_given_when_its_load_has_fallen)
 {
 	struct app_options o = place_options(0);
 
@@ -248,8 +233,7 @@ an_idle_process_is_given_when_its_load_has_fallen(void)
 	CHECK_EQ(1, rig_process(0)->app);
 }
 
-static void
-an_app_does_not_make_room_for_itself(void)
+TEST(an_app_does_not_make_room_for_itself)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(0), 2);
@@ -261,8 +245,7 @@ an_app_does_not_make_room_for_itself(void)
 
 /* --- what can be given only later ---------------------------------------- */
 
-static void
-a_new_process_that_is_not_needed_any_more_makes_room(void)
+TEST(a_new_process_that_is_not_needed_any_more_makes_room)
 {
 	struct app_options o = place_options(0);
 
@@ -276,8 +259,7 @@ a_new_process_that_is_not_needed_any_more_makes_room(void)
 	AFTER(rig_ready(1), "stop 1");
 }
 
-static void
-an_app_gives_what_it_needs_no_more_when_its_load_has_gone(void)
+TEST(an_app_gives_what_it_needs_no_more_when_its_load_has_gone)
 {
 	rig_begin_with(rig_limits(), 3);
 	rig_running(place_options(0), 2);
@@ -292,8 +274,7 @@ an_app_gives_what_it_needs_no_more_when_its_load_has_gone(void)
 	AFTER(rig_at(300000), "stop 0");
 }
 
-static void
-a_lowered_minimum_makes_room(void)
+TEST(a_lowered_minimum_makes_room)
 {
 	struct app_options o = place_options(0);
 
@@ -318,8 +299,7 @@ begin_shared(void)
 	(void)rig_did();
 }
 
-static void
-for_one_place_one_busy_process_retires(void)
+TEST(for_one_place_one_busy_process_retires)
 {
 	begin_shared();
 	for (uint32_t n = 0; n < 4; n++)
@@ -327,8 +307,7 @@ for_one_place_one_busy_process_retires(void)
 	CHECK_STR("stop 0", rig_did());
 }
 
-static void
-an_idle_process_makes_room_before_a_retiring_one_does(void)
+TEST(an_idle_process_makes_room_before_a_retiring_one_does)
 {
 	begin_shared();
 	AFTER(rig_done(0), "stop 0");
@@ -337,8 +316,7 @@ an_idle_process_makes_room_before_a_retiring_one_does(void)
 	AFTER(rig_done(1), "stop 1");
 }
 
-static void
-an_app_that_may_grow_no_more_wants_no_place(void)
+TEST(an_app_that_may_grow_no_more_wants_no_place)
 {
 	struct app_options o = place_options(0);
 
@@ -355,8 +333,7 @@ an_app_that_may_grow_no_more_wants_no_place(void)
 	CHECK(rig_app(1)->places_wanted == 0);
 }
 
-static void
-spare_processes_without_a_place_at_the_start_hold_no_app_up(void)
+TEST(spare_processes_without_a_place_at_the_start_hold_no_app_up)
 {
 	struct app_options o = place_options(0);
 
@@ -373,8 +350,7 @@ spare_processes_without_a_place_at_the_start_hold_no_app_up(void)
 	CHECK_EQ(2, rig_process(1)->app);
 }
 
-static void
-a_process_that_leaves_under_a_lowered_ceiling_makes_no_room(void)
+TEST(a_process_that_leaves_under_a_lowered_ceiling_makes_no_room)
 {
 	rig_begin_with(rig_limits(), 3);
 	rig_running(place_options(0), 3);
@@ -384,8 +360,7 @@ a_process_that_leaves_under_a_lowered_ceiling_makes_no_room(void)
 	AFTER(rig_done(0), "stop 0");
 }
 
-static void
-an_app_without_a_process_gets_what_the_first_in_line_did_not(void)
+TEST(an_app_without_a_process_gets_what_the_first_in_line_did_not)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(0), 1);
@@ -401,8 +376,7 @@ an_app_without_a_process_gets_what_the_first_in_line_did_not(void)
 	CHECK_EQ(2, rig_process(0)->app);
 }
 
-static void
-an_app_whose_place_a_minimum_takes_is_given_another(void)
+TEST(an_app_whose_place_a_minimum_takes_is_given_another)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(1), 1);
@@ -416,35 +390,4 @@ an_app_whose_place_a_minimum_takes_is_given_another(void)
 	CHECK_EQ(0, rig_process(0)->app);
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(an_idle_process_of_another_app_makes_room);
-	RUN(the_minimum_of_another_app_is_left_to_it);
-	RUN(the_app_with_the_lowest_load_gives);
-	RUN(no_more_processes_are_evicted_than_places_are_wanted);
-	RUN(an_app_that_grows_may_evict_an_idle_process_too);
-	RUN(the_minimum_comes_by_eviction_too);
-	RUN(spare_processes_evict_no_other);
-	RUN(an_app_that_needs_its_idle_process_keeps_it);
-	RUN(without_an_idle_process_the_next_session_to_end_makes_room);
-	RUN(a_busy_app_gives_no_process_of_its_minimum);
-	RUN(a_busy_app_gives_to_an_app_with_two_processes_fewer);
-	RUN(an_app_with_two_processes_fewer_comes_before_the_giver);
-	RUN(busy_apps_of_one_size_take_nothing_from_each_other);
-	RUN(an_app_without_a_process_passes_apps_that_cannot_be_given_any);
-	RUN(an_idle_process_is_given_when_its_load_has_fallen);
-	RUN(an_app_does_not_make_room_for_itself);
-	RUN(a_new_process_that_is_not_needed_any_more_makes_room);
-	RUN(an_app_gives_what_it_needs_no_more_when_its_load_has_gone);
-	RUN(a_lowered_minimum_makes_room);
-	RUN(for_one_place_one_busy_process_retires);
-	RUN(an_idle_process_makes_room_before_a_retiring_one_does);
-	RUN(an_app_that_may_grow_no_more_wants_no_place);
-	RUN(spare_processes_without_a_place_at_the_start_hold_no_app_up);
-	RUN(a_process_that_leaves_under_a_lowered_ceiling_makes_no_room);
-	RUN(an_app_without_a_process_gets_what_the_first_in_line_did_not);
-	RUN(an_app_whose_place_a_minimum_takes_is_given_another);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

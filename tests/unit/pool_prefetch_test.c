@@ -15,24 +15,21 @@ prefetch_options(uint32_t prefetch)
 
 /* --- handing ahead ------------------------------------------------------ */
 
-static void
-the_process_given_least_recently_prefetches_first(void)
+TEST(the_process_given_least_recently_prefetches_first)
 {
 	rig_running(prefetch_options(2), 2);
 	AFTER(rig_arrive_n(2), "hand 0>0, hand 1>1");
 	AFTER(rig_arrive_n(3), "hand 2>0, hand 3>1, hand 4>0");
 }
 
-static void
-a_waiter_is_prefetched_when_a_session_ends(void)
+TEST(a_waiter_is_prefetched_when_a_session_ends)
 {
 	rig_running(prefetch_options(1), 1);
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0");
 	AFTER((void)rig_done(0), "hand 2>0");
 }
 
-static void
-prefetched_connections_are_demand_when_all_are_busy(void)
+TEST(prefetched_connections_are_demand_when_all_are_busy)
 {
 	rig.o = prefetch_options(4);
 	rig.o.start_delay = TSPAN_MSECONDS(100);
@@ -42,8 +39,7 @@ prefetched_connections_are_demand_when_all_are_busy(void)
 	AFTER(rig_at(100), "spawn 1");
 }
 
-static void
-time_in_the_socket_is_waiting_and_no_session(void)
+TEST(time_in_the_socket_is_waiting_and_no_session)
 {
 	rig_running(prefetch_options(1), 1);
 	LET(rig_arrive_n(2));
@@ -58,8 +54,7 @@ time_in_the_socket_is_waiting_and_no_session(void)
 	    window_share(&rig_app(0)->session_time, 1, rig.now));
 }
 
-static void
-max_requests_bounds_prefetch(void)
+TEST(max_requests_bounds_prefetch)
 {
 	rig.o = prefetch_options(5);
 	rig.o.max_requests = 3;
@@ -92,8 +87,7 @@ begin_with_sessions(unsigned processes, int64_t usec)
 	(void)rig_did();
 }
 
-static void
-by_itself_nothing_is_handed_ahead_before_256_sessions(void)
+TEST(by_itself_nothing_is_handed_ahead_before_256_sessions)
 {
 	rig_running(auto_options(), 1);
 	for (int i = 0; i < 255; i++) {
@@ -104,24 +98,21 @@ by_itself_nothing_is_handed_ahead_before_256_sessions(void)
 	AFTER(rig_arrive_n(2), "hand 0>0");
 }
 
-static void
-by_itself_one_is_handed_ahead_where_sessions_are_brief(void)
+TEST(by_itself_one_is_handed_ahead_where_sessions_are_brief)
 {
 	begin_with_sessions(1, 100);
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0");
 	CHECK_EQ(1, app_waiting(rig_app(0)));
 }
 
-static void
-by_itself_nothing_is_handed_ahead_where_sessions_are_long(void)
+TEST(by_itself_nothing_is_handed_ahead_where_sessions_are_long)
 {
 	begin_with_sessions(1, 1001);
 	AFTER(rig_arrive_n(2), "hand 0>0");
 }
 
 /* Half of the sessions are brief, but a hand-over hardly counts. */
-static void
-by_itself_the_mean_session_decides(void)
+TEST(by_itself_the_mean_session_decides)
 {
 	begin_with_sessions(1, 100);
 	LET(rig_arrive_n(1));
@@ -130,8 +121,7 @@ by_itself_the_mean_session_decides(void)
 	AFTER(rig_arrive_n(2), "hand 0>0");
 }
 
-static void
-by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts(void)
+TEST(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts)
 {
 	begin_with_sessions(1, 100);
 	LET(rig_arrive());
@@ -140,8 +130,7 @@ by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts(void)
 	CHECK_EQ(1, app_waiting(rig_app(0)));
 }
 
-static void
-by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
+TEST(by_itself_a_younger_session_is_preferred_to_one_that_lasts)
 {
 	begin_with_sessions(2, 100);
 	AFTER(rig_arrive(), "hand 1>1");
@@ -150,8 +139,7 @@ by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
 }
 
 /* A moment later the session may have lasted too long for that. */
-static void
-by_itself_nothing_is_accepted_only_to_be_handed_ahead(void)
+TEST(by_itself_nothing_is_accepted_only_to_be_handed_ahead)
 {
 	rig.o = auto_options();
 	rig.o.max_queue = 0;
@@ -161,8 +149,7 @@ by_itself_nothing_is_accepted_only_to_be_handed_ahead(void)
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
 
-static void
-by_itself_it_is_taken_back_after_2_ms(void)
+TEST(by_itself_it_is_taken_back_after_2_ms)
 {
 	begin_with_sessions(2, 100);
 	LET(rig_arrive_n(3));
@@ -187,8 +174,7 @@ begin_ahead(void)
 	rig.unread = 2;
 }
 
-static void
-a_prefetched_connection_is_taken_back_after_5_ms(void)
+TEST(a_prefetched_connection_is_taken_back_after_5_ms)
 {
 	begin_ahead();
 	rig_at(1);
@@ -198,16 +184,14 @@ a_prefetched_connection_is_taken_back_after_5_ms(void)
 	CHECK_EQ(0, rig.pool.conns[2].retries);
 }
 
-static void
-an_old_prefetched_connection_is_taken_back_at_once(void)
+TEST(an_old_prefetched_connection_is_taken_back_at_once)
 {
 	begin_ahead();
 	rig_at(60);
 	AFTER((void)rig_done(1), "take 0, hand 2>1");
 }
 
-static void
-a_prefetched_connection_stays_when_its_turn_comes_first(void)
+TEST(a_prefetched_connection_stays_when_its_turn_comes_first)
 {
 	begin_ahead();
 	rig_at(1);
@@ -218,8 +202,7 @@ a_prefetched_connection_stays_when_its_turn_comes_first(void)
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 }
 
-static void
-nothing_is_taken_from_a_process_that_received_all(void)
+TEST(nothing_is_taken_from_a_process_that_received_all)
 {
 	begin_ahead();
 	rig_at(60);
@@ -230,8 +213,7 @@ nothing_is_taken_from_a_process_that_received_all(void)
 }
 
 /* The process has not read even its first connection: that comes back. */
-static void
-the_first_connection_may_come_back_too(void)
+TEST(the_first_connection_may_come_back_too)
 {
 	begin_ahead();
 	rig_at(60);
@@ -240,8 +222,7 @@ the_first_connection_may_come_back_too(void)
 	CHECK_EQ(0, rig_app(0)->prefetched.count);
 }
 
-static void
-an_idle_process_gets_a_waiter_before_prefetched_connections(void)
+TEST(an_idle_process_gets_a_waiter_before_prefetched_connections)
 {
 	begin_ahead();
 	AFTER(rig_arrive_n(2), "hand 3>1");
@@ -251,8 +232,7 @@ an_idle_process_gets_a_waiter_before_prefetched_connections(void)
 	AFTER((void)rig_done(1), "take 0, hand 2>1");
 }
 
-static void
-each_free_place_takes_one_connection_back(void)
+TEST(each_free_place_takes_one_connection_back)
 {
 	rig_running(prefetch_options(2), 2);
 	LET(rig_arrive_n(6));
@@ -263,8 +243,7 @@ each_free_place_takes_one_connection_back(void)
 	AFTER((void)rig_done(1), "take 0, hand 2>1");
 }
 
-static void
-a_new_process_takes_back_what_was_prefetched_longest(void)
+TEST(a_new_process_takes_back_what_was_prefetched_longest)
 {
 	rig.o = prefetch_options(2);
 	rig.o.start_delay = TSPAN_MSECONDS(100);
@@ -275,8 +254,7 @@ a_new_process_takes_back_what_was_prefetched_longest(void)
 	AFTER(rig_ready(1), "take 0, hand 1>1, spawn 2");
 }
 
-static void
-connections_prefetched_by_a_dead_process_come_back(void)
+TEST(connections_prefetched_by_a_dead_process_come_back)
 {
 	begin_ahead();
 	rig_at(60);
@@ -287,8 +265,7 @@ connections_prefetched_by_a_dead_process_come_back(void)
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
-static void
-a_take_is_asked_for_once(void)
+TEST(a_take_is_asked_for_once)
 {
 	begin_ahead();
 	rig_at(60);
@@ -297,8 +274,7 @@ a_take_is_asked_for_once(void)
 	AFTER(rig_at(70), "take 0, hand 2>1");
 }
 
-static void
-more_concurrency_makes_prefetched_connections_sessions(void)
+TEST(more_concurrency_makes_prefetched_connections_sessions)
 {
 	rig.o = prefetch_options(1);
 	begin_ahead();
@@ -319,8 +295,7 @@ private_options(uint32_t prefetch)
 	return o;
 }
 
-static void
-of_private_queues_the_shortest_is_first(void)
+TEST(of_private_queues_the_shortest_is_first)
 {
 	rig_running(private_options(3), 2);
 	rig_arrive_n(6);
@@ -331,8 +306,7 @@ of_private_queues_the_shortest_is_first(void)
 	AFTER(rig_arrive(), "hand 2>0");
 }
 
-static void
-private_queues_are_never_taken_from(void)
+TEST(private_queues_are_never_taken_from)
 {
 	rig_running(private_options(2), 2);
 	LET(rig_arrive_n(4));
@@ -342,8 +316,7 @@ private_queues_are_never_taken_from(void)
 	AFTER(rig_at(10000), "");
 }
 
-static void
-full_private_queues_leave_the_rest_in_the_backlog(void)
+TEST(full_private_queues_leave_the_rest_in_the_backlog)
 {
 	rig_running(private_options(1), 1);
 	LET(rig_arrive_n(2));
@@ -352,8 +325,7 @@ full_private_queues_leave_the_rest_in_the_backlog(void)
 	AFTER((void)rig_done(0), "resume 0");
 }
 
-static void
-full_private_queues_refuse_where_on_full_says_so(void)
+TEST(full_private_queues_refuse_where_on_full_says_so)
 {
 	rig.o = private_options(1);
 	rig.o.close_when_full = true;
@@ -361,8 +333,7 @@ full_private_queues_refuse_where_on_full_says_so(void)
 	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>0, refuse 2 full");
 }
 
-static void
-before_the_first_process_is_ready_connections_wait_in_common(void)
+TEST(before_the_first_process_is_ready_connections_wait_in_common)
 {
 	rig.o = private_options(1);
 	rig.o.close_when_full = true;
@@ -371,8 +342,7 @@ before_the_first_process_is_ready_connections_wait_in_common(void)
 	AFTER(rig_ready(0), "hand 0>0, hand 1>0");
 }
 
-static void
-full_private_queues_make_the_app_grow(void)
+TEST(full_private_queues_make_the_app_grow)
 {
 	rig.o = private_options(3);
 	rig.o.start_delay = TSPAN_MSECONDS(100);
@@ -381,39 +351,4 @@ full_private_queues_make_the_app_grow(void)
 	AFTER(rig_at(100), "hand 0>0, hand 1>0, spawn 1");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(by_itself_nothing_is_handed_ahead_before_256_sessions);
-	RUN(by_itself_one_is_handed_ahead_where_sessions_are_brief);
-	RUN(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
-	RUN(by_itself_the_mean_session_decides);
-	RUN(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
-	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
-	RUN(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
-	RUN(by_itself_it_is_taken_back_after_2_ms);
-	RUN(the_process_given_least_recently_prefetches_first);
-	RUN(a_waiter_is_prefetched_when_a_session_ends);
-	RUN(prefetched_connections_are_demand_when_all_are_busy);
-	RUN(time_in_the_socket_is_waiting_and_no_session);
-	RUN(max_requests_bounds_prefetch);
-	RUN(a_prefetched_connection_is_taken_back_after_5_ms);
-	RUN(an_old_prefetched_connection_is_taken_back_at_once);
-	RUN(a_prefetched_connection_stays_when_its_turn_comes_first);
-	RUN(nothing_is_taken_from_a_process_that_received_all);
-	RUN(the_first_connection_may_come_back_too);
-	RUN(an_idle_process_gets_a_waiter_before_prefetched_connections);
-	RUN(each_free_place_takes_one_connection_back);
-	RUN(a_new_process_takes_back_what_was_prefetched_longest);
-	RUN(connections_prefetched_by_a_dead_process_come_back);
-	RUN(a_take_is_asked_for_once);
-	RUN(more_concurrency_makes_prefetched_connections_sessions);
-	RUN(of_private_queues_the_shortest_is_first);
-	RUN(private_queues_are_never_taken_from);
-	RUN(full_private_queues_leave_the_rest_in_the_backlog);
-	RUN(full_private_queues_refuse_where_on_full_says_so);
-	RUN(before_the_first_process_is_ready_connections_wait_in_common);
-	RUN(full_private_queues_make_the_app_grow);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

@@ -108,8 +108,7 @@ rest(unsigned seconds)
 
 /* --- starts ------------------------------------------------------------- */
 
-static void
-without_a_target_the_need_is_known_and_starts_and_stops_nothing(void)
+TEST(without_a_target_the_need_is_known_and_starts_and_stops_nothing)
 {
 	rig.o.target_wait = 0;
 	rig_running(rig.o, 2);
@@ -121,8 +120,7 @@ without_a_target_the_need_is_known_and_starts_and_stops_nothing(void)
 	CHECK_EQ(-1, rig_due());
 }
 
-static void
-the_need_is_started_without_the_patience_of_waiters(void)
+TEST(the_need_is_started_without_the_patience_of_waiters)
 {
 	rig_running(rig.o, 1);
 	serve(1, 3);
@@ -133,8 +131,7 @@ the_need_is_started_without_the_patience_of_waiters(void)
 	CHECK_EQ(3, ready(0));
 }
 
-static void
-connections_one_after_the_other_need_one_process(void)
+TEST(connections_one_after_the_other_need_one_process)
 {
 	rig_running(rig.o, 1);
 	for (unsigned i = 0; i < 2000; i++) {
@@ -146,8 +143,7 @@ connections_one_after_the_other_need_one_process(void)
 	CHECK_EQ(1, ready(0));
 }
 
-static void
-the_need_is_bound_by_max_processes(void)
+TEST(the_need_is_bound_by_max_processes)
 {
 	rig.o.max_processes = 2;
 	rig_running(rig.o, 1);
@@ -159,8 +155,7 @@ the_need_is_bound_by_max_processes(void)
 	CHECK_EQ(1, ready(0));
 }
 
-static void
-the_need_waits_for_a_pause_after_failures(void)
+TEST(the_need_waits_for_a_pause_after_failures)
 {
 	rig_running(rig.o, 3);
 	serve(20, 3);
@@ -182,8 +177,7 @@ set_need(uint32_t app, uint32_t need)
 	rig_change(app, &o);
 }
 
-static void
-a_process_of_one_session_has_its_successor_at_once(void)
+TEST(a_process_of_one_session_has_its_successor_at_once)
 {
 	rig.o.exit_ends = true;
 	rig_running(rig.o, 3);
@@ -192,8 +186,7 @@ a_process_of_one_session_has_its_successor_at_once(void)
 	AFTER(rig_exits(0, END_EXIT), "spawn 3");
 }
 
-static void
-a_load_over_the_threshold_starts_none(void)
+TEST(a_load_over_the_threshold_starts_none)
 {
 	rig.o.grow_threshold = 10;
 	rig_running(rig.o, 1);
@@ -201,8 +194,7 @@ a_load_over_the_threshold_starts_none(void)
 	AFTER(rig_at(60000), "hand 0>0");
 }
 
-static void
-a_load_under_the_thresholds_stops_none(void)
+TEST(a_load_under_the_thresholds_stops_none)
 {
 	rig.o.multi_threshold = 50;
 	rig.o.target_wait = 0;
@@ -222,8 +214,7 @@ a_load_under_the_thresholds_stops_none(void)
 	AFTER(rig_at(2000000), "hand 0>0");
 }
 
-static void
-several_sessions_at_a_time_share_a_process(void)
+TEST(several_sessions_at_a_time_share_a_process)
 {
 	rig.o.concurrency = 4;
 	rig_running(rig.o, 1);
@@ -240,8 +231,7 @@ several_sessions_at_a_time_share_a_process(void)
 	CHECK_EQ(1, ready(0));
 }
 
-static void
-a_wait_for_a_lock_is_none_for_a_process(void)
+TEST(a_wait_for_a_lock_is_none_for_a_process)
 {
 	rig.o.limited = true;
 	rig_running(rig.o, 1);
@@ -275,8 +265,7 @@ serving_a_second(struct app_options o, uint32_t n)
 	(void)rig_did();
 }
 
-static void
-late_connections_bring_a_process_each(void)
+TEST(late_connections_bring_a_process_each)
 {
 	serving_a_second(rig.o, 1);
 	AFTER((void)rig_arrive(), "hand 0>0");
@@ -285,8 +274,7 @@ late_connections_bring_a_process_each(void)
 	AFTER((void)rig_arrive(), "spawn 2, spawn 3");
 }
 
-static void
-connections_that_are_served_in_ten_targets_are_not_late(void)
+TEST(connections_that_are_served_in_ten_targets_are_not_late)
 {
 	rig.o.target_wait = TSPAN_MSECONDS(100);
 	serving_a_second(rig.o, 1);
@@ -295,8 +283,7 @@ connections_that_are_served_in_ten_targets_are_not_late(void)
 	AFTER((void)rig_arrive(), "spawn 1, spawn 2");
 }
 
-static void
-what_is_late_is_bound_by_start_delay_too(void)
+TEST(what_is_late_is_bound_by_start_delay_too)
 {
 	rig.o.target_wait = TSPAN_SECONDS(10);
 	rig.o.start_delay = TSPAN_MSECONDS(99);
@@ -321,8 +308,7 @@ starting_for_30_ms(struct app_options o)
 }
 
 /* Ten targets of 20 ms are 200 ms; the processes took 30 ms to start. */
-static void
-one_connection_waits_for_ten_targets_and_many_for_a_start(void)
+TEST(one_connection_waits_for_ten_targets_and_many_for_a_start)
 {
 	static const struct {
 		int64_t start_delay;
@@ -341,8 +327,7 @@ one_connection_waits_for_ten_targets_and_many_for_a_start(void)
 
 /* --- stops -------------------------------------------------------------- */
 
-static void
-processes_that_are_not_needed_stop_one_by_one_after_five_minutes(void)
+TEST(processes_that_are_not_needed_stop_one_by_one_after_five_minutes)
 {
 	rig_running(rig.o, 1);
 	serve(60, 3);
@@ -354,8 +339,7 @@ processes_that_are_not_needed_stop_one_by_one_after_five_minutes(void)
 	CHECK_EQ(2, rig_app(0)->figures.exits[END_LOAD]);
 }
 
-static void
-a_stop_keeps_stop_delay_and_takes_the_longest_idle(void)
+TEST(a_stop_keeps_stop_delay_and_takes_the_longest_idle)
 {
 	rig_running(rig.o, 4);
 	serve(20, 1);
@@ -370,8 +354,7 @@ a_stop_keeps_stop_delay_and_takes_the_longest_idle(void)
 	CHECK_EQ(PROCESS_GONE, rig_process(2)->state);
 }
 
-static void
-the_minimum_and_spare_processes_stay(void)
+TEST(the_minimum_and_spare_processes_stay)
 {
 	for (int idle = 0; idle < 2; idle++) {
 		begin();
@@ -383,8 +366,7 @@ the_minimum_and_spare_processes_stay(void)
 	}
 }
 
-static void
-processes_stay_while_nothing_is_known(void)
+TEST(processes_stay_while_nothing_is_known)
 {
 	rig_running(rig.o, 5);
 	LET(rig_arrive());
@@ -394,8 +376,7 @@ processes_stay_while_nothing_is_known(void)
 	CHECK_EQ(5, ready(0));
 }
 
-static void
-processes_stay_while_the_promise_is_broken(void)
+TEST(processes_stay_while_the_promise_is_broken)
 {
 	rig_running(rig.o, 5);
 	for (unsigned i = 0; i < 40; i++) {
@@ -409,8 +390,7 @@ processes_stay_while_the_promise_is_broken(void)
 	CHECK(ready(0) < 5);
 }
 
-static void
-an_idle_process_that_is_needed_stays(void)
+TEST(an_idle_process_that_is_needed_stays)
 {
 	rig.o.max_idle_time = TSPAN_MSECONDS(100);
 	rig.o.stop_delay = 0;
@@ -422,8 +402,7 @@ an_idle_process_that_is_needed_stays(void)
 	CHECK_EQ(1, ready(0));
 }
 
-static void
-the_last_process_of_an_app_stops_for_idleness_alone(void)
+TEST(the_last_process_of_an_app_stops_for_idleness_alone)
 {
 	rig.o.min_processes = 0;
 	rig_running(rig.o, 2);
@@ -432,8 +411,7 @@ the_last_process_of_an_app_stops_for_idleness_alone(void)
 	CHECK_EQ(1, ready(0));
 }
 
-static void
-an_app_at_rest_has_no_deadline(void)
+TEST(an_app_at_rest_has_no_deadline)
 {
 	rig_running(rig.o, 2);
 	serve(60, 2);
@@ -443,8 +421,7 @@ an_app_at_rest_has_no_deadline(void)
 }
 
 /* Nothing may stop while a connection waits in the backlog. */
-static void
-an_app_whose_listener_waits_for_a_number_has_no_deadline(void)
+TEST(an_app_whose_listener_waits_for_a_number_has_no_deadline)
 {
 	struct pool_limits limits = rig_limits();
 	struct app_options o = promise_options();
@@ -470,8 +447,7 @@ an_app_whose_listener_waits_for_a_number_has_no_deadline(void)
 
 /* --- one ceiling for several apps ----------------------------------------- */
 
-static void
-a_need_takes_an_idle_process_that_another_app_can_spare(void)
+TEST(a_need_takes_an_idle_process_that_another_app_can_spare)
 {
 	struct app_options o = promise_options();
 
@@ -484,8 +460,7 @@ a_need_takes_an_idle_process_that_another_app_can_spare(void)
 	CHECK_EQ(3, ready(1));
 }
 
-static void
-a_need_takes_no_process_that_another_app_needs(void)
+TEST(a_need_takes_no_process_that_another_app_needs)
 {
 	struct app_options o = promise_options();
 
@@ -528,8 +503,7 @@ crowd(uint32_t first)
 	(void)rig_done(0);
 }
 
-static void
-busy_apps_share_places_by_their_needs(void)
+TEST(busy_apps_share_places_by_their_needs)
 {
 	sharing(8, 8, 4);
 	crowd(8);
@@ -553,36 +527,4 @@ busy_apps_share_places_by_their_needs(void)
 	CHECK_STR("stop 0", rig_did());
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	check.begin = begin;
-	RUN(without_a_target_the_need_is_known_and_starts_and_stops_nothing);
-	RUN(the_need_is_started_without_the_patience_of_waiters);
-	RUN(connections_one_after_the_other_need_one_process);
-	RUN(the_need_is_bound_by_max_processes);
-	RUN(the_need_waits_for_a_pause_after_failures);
-	RUN(a_process_of_one_session_has_its_successor_at_once);
-	RUN(a_load_over_the_threshold_starts_none);
-	RUN(a_load_under_the_thresholds_stops_none);
-	RUN(several_sessions_at_a_time_share_a_process);
-	RUN(a_wait_for_a_lock_is_none_for_a_process);
-	RUN(late_connections_bring_a_process_each);
-	RUN(connections_that_are_served_in_ten_targets_are_not_late);
-	RUN(what_is_late_is_bound_by_start_delay_too);
-	RUN(one_connection_waits_for_ten_targets_and_many_for_a_start);
-	RUN(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
-	RUN(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
-	RUN(the_minimum_and_spare_processes_stay);
-	RUN(processes_stay_while_nothing_is_known);
-	RUN(processes_stay_while_the_promise_is_broken);
-	RUN(an_idle_process_that_is_needed_stays);
-	RUN(the_last_process_of_an_app_stops_for_idleness_alone);
-	RUN(an_app_at_rest_has_no_deadline);
-	RUN(an_app_whose_listener_waits_for_a_number_has_no_deadline);
-	RUN(a_need_takes_an_idle_process_that_another_app_can_spare);
-	RUN(a_need_takes_no_process_that_another_app_needs);
-	RUN(busy_apps_share_places_by_their_needs);
-	return check_finish();
-}
+TESTS(begin, rig_end)

@@ -10,8 +10,7 @@ begin_busy(struct app_options o)
 	rig_busy(o, 1, 1);
 }
 
-static void
-with_on_full_wait_no_more_come_in_than_max_queue(void)
+TEST(with_on_full_wait_no_more_come_in_than_max_queue)
 {
 	rig.o.max_queue = 2;
 	begin_busy(rig.o);
@@ -19,8 +18,7 @@ with_on_full_wait_no_more_come_in_than_max_queue(void)
 	CHECK(!pool_may_accept(&rig.pool, 0));
 }
 
-static void
-with_no_queue_connections_come_in_while_a_process_has_room(void)
+TEST(with_no_queue_connections_come_in_while_a_process_has_room)
 {
 	rig.o.max_queue = 0;
 	rig.o.max_processes = 1;
@@ -31,8 +29,7 @@ with_no_queue_connections_come_in_while_a_process_has_room(void)
 	CHECK_STR("hand 0>0", rig_did());
 }
 
-static void
-accepting_is_resumed_once_when_there_is_room_again(void)
+TEST(accepting_is_resumed_once_when_there_is_room_again)
 {
 	rig.o.max_queue = 2;
 	begin_busy(rig.o);
@@ -42,8 +39,7 @@ accepting_is_resumed_once_when_there_is_room_again(void)
 	AFTER(rig_done(0), "hand 2>0");
 }
 
-static void
-accepting_that_found_no_room_after_all_is_resumed_again(void)
+TEST(accepting_that_found_no_room_after_all_is_resumed_again)
 {
 	rig.o.max_queue = 1;
 	begin_busy(rig.o);
@@ -55,8 +51,7 @@ accepting_that_found_no_room_after_all_is_resumed_again(void)
 	AFTER(rig_done(0), "hand 0>0, resume 0");
 }
 
-static void
-accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
+TEST(accepting_that_found_the_backlog_empty_is_not_resumed_again)
 {
 	rig.o.max_queue = 1;
 	begin_busy(rig.o);
@@ -68,8 +63,7 @@ accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
 	AFTER(rig_done(0), "");
 }
 
-static void
-accepting_is_resumed_when_a_waiter_leaves(void)
+TEST(accepting_is_resumed_when_a_waiter_leaves)
 {
 	rig.o.max_queue = 1;
 	begin_busy(rig.o);
@@ -78,8 +72,7 @@ accepting_is_resumed_when_a_waiter_leaves(void)
 	AFTER(pool_abandoned(&rig.pool, 1, rig.now), "resume 0");
 }
 
-static void
-accepting_is_resumed_when_max_queue_grows(void)
+TEST(accepting_is_resumed_when_max_queue_grows)
 {
 	rig.o.max_queue = 0;
 	begin_busy(rig.o);
@@ -88,8 +81,7 @@ accepting_is_resumed_when_max_queue_grows(void)
 	AFTER(rig_change(0, &rig.o), "resume 0");
 }
 
-static void
-a_paused_listener_counts_as_a_waiter_since_the_pause(void)
+TEST(a_paused_listener_counts_as_a_waiter_since_the_pause)
 {
 	rig.o.max_queue = 0;
 	begin_busy(rig.o);
@@ -100,8 +92,7 @@ a_paused_listener_counts_as_a_waiter_since_the_pause(void)
 	    RIG_START + TSPAN_MSECONDS(50), pool_waiting_since(&rig.pool, 0));
 }
 
-static void
-with_on_full_close_the_newcomer_is_refused(void)
+TEST(with_on_full_close_the_newcomer_is_refused)
 {
 	rig.o.max_queue = 1;
 	rig.o.close_when_full = true;
@@ -111,8 +102,7 @@ with_on_full_close_the_newcomer_is_refused(void)
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 }
 
-static void
-a_number_is_not_used_again_before_its_refusal_is_done(void)
+TEST(a_number_is_not_used_again_before_its_refusal_is_done)
 {
 	rig.o.max_queue = 0;
 	rig.o.close_when_full = true;
@@ -123,8 +113,7 @@ a_number_is_not_used_again_before_its_refusal_is_done(void)
 	CHECK_EQ(2, rig_arrive());
 }
 
-static void
-a_full_queue_is_told_once_until_it_was_empty(void)
+TEST(a_full_queue_is_told_once_until_it_was_empty)
 {
 	rig.o.max_queue = 1;
 	rig.o.close_when_full = true;
@@ -136,8 +125,7 @@ a_full_queue_is_told_once_until_it_was_empty(void)
 	AFTER(rig_arrive(), "hand 1>0, tell 0 full");
 }
 
-static void
-a_connection_that_is_refused_at_once_has_no_process(void)
+TEST(a_connection_that_is_refused_at_once_has_no_process)
 {
 	struct action a;
 
@@ -150,8 +138,7 @@ a_connection_that_is_refused_at_once_has_no_process(void)
 	CHECK_EQ(ILIST_NONE, a.process);
 }
 
-static void
-the_longest_queue_is_remembered(void)
+TEST(the_longest_queue_is_remembered)
 {
 	begin_busy(rig_options());
 	rig_arrive_n(3);
@@ -162,8 +149,7 @@ the_longest_queue_is_remembered(void)
 
 /* --- time --------------------------------------------------------------- */
 
-static void
-a_waiter_is_refused_after_queue_timeout(void)
+TEST(a_waiter_is_refused_after_queue_timeout)
 {
 	rig.o.queue_timeout = TSPAN_MSECONDS(500);
 	begin_busy(rig.o);
@@ -175,16 +161,14 @@ a_waiter_is_refused_after_queue_timeout(void)
 	CHECK_EQ(2, rig_app(0)->figures.timed_out);
 }
 
-static void
-without_queue_timeout_a_connection_waits_for_ever(void)
+TEST(without_queue_timeout_a_connection_waits_for_ever)
 {
 	begin_busy(rig_options());
 	rig_arrive();
 	AFTER(rig_at(86400000), "");
 }
 
-static void
-a_connection_taken_back_late_is_served_rather_than_refused(void)
+TEST(a_connection_taken_back_late_is_served_rather_than_refused)
 {
 	rig.o.queue_timeout = TSPAN_SECONDS(5);
 	rig_running(rig.o, 2);
@@ -195,8 +179,7 @@ a_connection_taken_back_late_is_served_rather_than_refused(void)
 	AFTER(rig_gone(0), "hand 0>1");
 }
 
-static void
-an_abandoned_connection_is_counted_and_not_served(void)
+TEST(an_abandoned_connection_is_counted_and_not_served)
 {
 	begin_busy(rig_options());
 	rig_arrive_n(2);
@@ -205,8 +188,7 @@ an_abandoned_connection_is_counted_and_not_served(void)
 	CHECK_EQ(1, rig_app(0)->figures.abandoned);
 }
 
-static void
-the_time_of_waiting_is_recorded(void)
+TEST(the_time_of_waiting_is_recorded)
 {
 	begin_busy(rig_options());
 	rig_arrive();
@@ -218,8 +200,7 @@ the_time_of_waiting_is_recorded(void)
 	    window_share(&rig_app(0)->session_time, 1, rig.now));
 }
 
-static void
-the_time_of_waiting_is_recorded_once(void)
+TEST(the_time_of_waiting_is_recorded_once)
 {
 	rig_busy(rig_options(), 2, 1);
 	rig_at(300);
@@ -247,24 +228,21 @@ begin_scarce(void)
 	LET(rig_arrive_at(0));
 }
 
-static void
-no_more_come_in_than_there_are_numbers(void)
+TEST(no_more_come_in_than_there_are_numbers)
 {
 	begin_scarce();
 	CHECK(!pool_may_accept(&rig.pool, 0));
 	CHECK(!pool_may_accept(&rig.pool, 1));
 }
 
-static void
-accepting_paused_for_numbers_is_resumed_by_another_apps_end(void)
+TEST(accepting_paused_for_numbers_is_resumed_by_another_apps_end)
 {
 	begin_scarce();
 	AFTER(rig_accept_paused(1), "");
 	AFTER(rig_done(0), "hand 1>0, resume 1");
 }
 
-static void
-accepting_paused_for_numbers_is_resumed_by_a_refusal(void)
+TEST(accepting_paused_for_numbers_is_resumed_by_a_refusal)
 {
 	struct app_options o = rig_options();
 
@@ -278,8 +256,7 @@ accepting_paused_for_numbers_is_resumed_by_a_refusal(void)
 	AFTER(rig_accept_paused(1), "refuse 0 full, resume 1");
 }
 
-static void
-numbers_go_to_the_apps_in_turn(void)
+TEST(numbers_go_to_the_apps_in_turn)
 {
 	struct app_options o = rig_options();
 
@@ -293,8 +270,7 @@ numbers_go_to_the_apps_in_turn(void)
 	AFTER(rig_done(0), "resume 2");
 }
 
-static void
-an_app_without_use_for_a_number_passes_it_on(void)
+TEST(an_app_without_use_for_a_number_passes_it_on)
 {
 	struct app_options o = rig_options();
 
@@ -306,33 +282,4 @@ an_app_without_use_for_a_number_passes_it_on(void)
 	AFTER(rig_accept_resumed(1), "resume 2");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(with_on_full_wait_no_more_come_in_than_max_queue);
-	RUN(with_no_queue_connections_come_in_while_a_process_has_room);
-	RUN(accepting_is_resumed_once_when_there_is_room_again);
-	RUN(accepting_that_found_no_room_after_all_is_resumed_again);
-	RUN(accepting_that_found_the_backlog_empty_is_not_resumed_again);
-	RUN(accepting_is_resumed_when_a_waiter_leaves);
-	RUN(accepting_is_resumed_when_max_queue_grows);
-	RUN(a_paused_listener_counts_as_a_waiter_since_the_pause);
-	RUN(with_on_full_close_the_newcomer_is_refused);
-	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
-	RUN(a_full_queue_is_told_once_until_it_was_empty);
-	RUN(a_connection_that_is_refused_at_once_has_no_process);
-	RUN(the_longest_queue_is_remembered);
-	RUN(a_waiter_is_refused_after_queue_timeout);
-	RUN(without_queue_timeout_a_connection_waits_for_ever);
-	RUN(a_connection_taken_back_late_is_served_rather_than_refused);
-	RUN(an_abandoned_connection_is_counted_and_not_served);
-	RUN(the_time_of_waiting_is_recorded);
-	RUN(the_time_of_waiting_is_recorded_once);
-	RUN(no_more_come_in_than_there_are_numbers);
-	RUN(accepting_paused_for_numbers_is_resumed_by_another_apps_end);
-	RUN(accepting_paused_for_numbers_is_resumed_by_a_refusal);
-	RUN(numbers_go_to_the_apps_in_turn);
-	RUN(an_app_without_use_for_a_number_passes_it_on);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

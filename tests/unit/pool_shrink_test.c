@@ -12,8 +12,7 @@ begin_idle(struct app_options o, uint32_t n)
 
 /* --- idle --------------------------------------------------------------- */
 
-static void
-a_process_stops_when_it_was_idle_for_max_idle_time(void)
+TEST(a_process_stops_when_it_was_idle_for_max_idle_time)
 {
 	begin_idle(rig_options(), 2);
 	CHECK_EQ(1000, rig_due());
@@ -23,8 +22,7 @@ a_process_stops_when_it_was_idle_for_max_idle_time(void)
 }
 
 /* Milliseconds from a start to READY, to a stop, and from that to the next. */
-static void
-an_idle_process_is_kept_for_what_a_start_costs(void)
+TEST(an_idle_process_is_kept_for_what_a_start_costs)
 {
 	static const int64_t table[][3] = { { 1, 5000, 200 },
 		{ 10, 10000, 400 }, { 290, 290000, 11600 },
@@ -53,8 +51,7 @@ an_idle_process_is_kept_for_what_a_start_costs(void)
  * READY of a process that is stopping measures a start, too: 1 ms after one of
  * 400 ms, which makes 200.5 s of 300 s.
  */
-static void
-a_late_ready_brings_the_next_idle_stop_nearer(void)
+TEST(a_late_ready_brings_the_next_idle_stop_nearer)
 {
 	rig.o.max_idle_time = rig.o.stop_delay = APP_AUTO;
 	rig.o.stop_timeout = TSPAN_SECONDS(100000);
@@ -76,8 +73,7 @@ a_late_ready_brings_the_next_idle_stop_nearer(void)
 }
 
 /* Nothing tells how long the start of a process takes that listens itself. */
-static void
-an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
+TEST(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown)
 {
 	rig.o.sessions = false;
 	rig.o.listens = true;
@@ -91,8 +87,7 @@ an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
 	NOT_BEFORE(300000, "stop 0");
 }
 
-static void
-idle_time_begins_when_the_last_session_ends(void)
+TEST(idle_time_begins_when_the_last_session_ends)
 {
 	rig.o.min_processes = 0;
 	begin_idle(rig.o, 1);
@@ -103,8 +98,7 @@ idle_time_begins_when_the_last_session_ends(void)
 	NOT_BEFORE(6000, "stop 0");
 }
 
-static void
-the_least_recently_used_stops_first(void)
+TEST(the_least_recently_used_stops_first)
 {
 	begin_idle(rig_options(), 3);
 	rig_at(500);
@@ -118,8 +112,7 @@ the_least_recently_used_stops_first(void)
 	AFTER(rig_at(9000), "stop 2");
 }
 
-static void
-idle_stops_are_stop_delay_apart(void)
+TEST(idle_stops_are_stop_delay_apart)
 {
 	rig.o.stop_delay = TSPAN_SECONDS(10);
 	begin_idle(rig.o, 4);
@@ -130,8 +123,7 @@ idle_stops_are_stop_delay_apart(void)
 	AFTER(rig_at(21000), "stop 1");
 }
 
-static void
-idle_stops_leave_min_processes(void)
+TEST(idle_stops_leave_min_processes)
 {
 	rig.o.min_processes = 2;
 	rig.o.stop_delay = 0;
@@ -144,8 +136,7 @@ idle_stops_leave_min_processes(void)
 }
 
 /* The backlog may need the process, which leaves with its app. */
-static void
-no_process_stops_for_idleness_while_its_app_is_closing(void)
+TEST(no_process_stops_for_idleness_while_its_app_is_closing)
 {
 	begin_idle(rig_options(), 1);
 	rig_at(5000);
@@ -154,15 +145,13 @@ no_process_stops_for_idleness_while_its_app_is_closing(void)
 	CHECK_EQ(END_CLOSED, rig_process(0)->end);
 }
 
-static void
-without_max_idle_time_no_idle_process_stops(void)
+TEST(without_max_idle_time_no_idle_process_stops)
 {
 	rig_running(rig_options(), 4);
 	AFTER(rig_at(100000000), "");
 }
 
-static void
-no_process_stops_while_another_is_starting(void)
+TEST(no_process_stops_while_another_is_starting)
 {
 	begin_idle(rig_options(), 2);
 	rig_arrive_n(3);
@@ -176,16 +165,14 @@ no_process_stops_while_another_is_starting(void)
 
 /* --- ceilings ----------------------------------------------------------- */
 
-static void
-under_a_lowered_ceiling_idle_processes_stop_at_once(void)
+TEST(under_a_lowered_ceiling_idle_processes_stop_at_once)
 {
 	rig_running(rig.o, 4);
 	rig.o.max_processes = 2;
 	AFTER(rig_change(0, &rig.o), "stop 3, stop 2");
 }
 
-static void
-under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
+TEST(under_a_lowered_ceiling_busy_processes_stop_when_idle)
 {
 	rig_busy(rig.o, 3, 3);
 	rig.o.max_processes = 1;
@@ -195,8 +182,7 @@ under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 	AFTER(rig_done(2), "");
 }
 
-static void
-over_a_lowered_ceiling_nothing_is_started(void)
+TEST(over_a_lowered_ceiling_nothing_is_started)
 {
 	rig_busy(rig.o, 3, 5);
 	rig.o.max_processes = 2;
@@ -204,16 +190,14 @@ over_a_lowered_ceiling_nothing_is_started(void)
 	AFTER(rig_at(5000), "");
 }
 
-static void
-under_a_lowered_global_ceiling_idle_processes_of_any_app_stop(void)
+TEST(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop)
 {
 	rig_running(rig.o, 2);
 	rig_running(rig.o, 2);
 	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "stop 1, stop 3");
 }
 
-static void
-a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
+TEST(a_lowered_global_ceiling_leaves_each_app_its_minimum)
 {
 	rig.o.min_processes = 2;
 	rig_running(rig.o, 2);
@@ -228,8 +212,7 @@ a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 
 /* --- max_requests ------------------------------------------------------- */
 
-static void
-after_max_requests_a_process_retires_and_is_replaced(void)
+TEST(after_max_requests_a_process_retires_and_is_replaced)
 {
 	rig.o.max_requests = 2;
 	rig_busy(rig.o, 1, 1);
@@ -241,8 +224,7 @@ after_max_requests_a_process_retires_and_is_replaced(void)
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
 }
 
-static void
-at_the_ceiling_a_replacement_waits_until_the_old_process_retires(void)
+TEST(at_the_ceiling_a_replacement_waits_until_the_old_process_retires)
 {
 	rig.o.max_requests = 1;
 	rig.o.max_processes = 1;
@@ -252,8 +234,7 @@ at_the_ceiling_a_replacement_waits_until_the_old_process_retires(void)
 }
 
 /* Two long sessions of four that it could have do not block the app. */
-static void
-a_process_with_its_last_sessions_and_room_leaves_its_place(void)
+TEST(a_process_with_its_last_sessions_and_room_leaves_its_place)
 {
 	rig.o.max_requests = 2;
 	rig.o.concurrency = 4;
@@ -271,8 +252,7 @@ a_process_with_its_last_sessions_and_room_leaves_its_place(void)
 	CHECK_EQ(2, rig_app(0)->figures.completed);
 }
 
-static void
-no_process_is_handed_more_than_max_requests(void)
+TEST(no_process_is_handed_more_than_max_requests)
 {
 	rig.o.max_requests = 3;
 	rig.o.concurrency = 2;
@@ -285,8 +265,7 @@ no_process_is_handed_more_than_max_requests(void)
 	AFTER(rig_done_of(0, 2), "");
 }
 
-static void
-a_connection_taken_back_does_not_count_against_max_requests(void)
+TEST(a_connection_taken_back_does_not_count_against_max_requests)
 {
 	rig.o.max_requests = 2;
 	rig.o.concurrency = 2;
@@ -297,8 +276,7 @@ a_connection_taken_back_does_not_count_against_max_requests(void)
 	CHECK_EQ(1, rig_process(0)->handed);
 }
 
-static void
-numbers_of_requests_differ_by_a_tenth(void)
+TEST(numbers_of_requests_differ_by_a_tenth)
 {
 	uint64_t least = UINT64_MAX, most = 0;
 
@@ -316,8 +294,7 @@ numbers_of_requests_differ_by_a_tenth(void)
 	CHECK(least < most);
 }
 
-static void
-a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
+TEST(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more)
 {
 	rig_serving(rig_options(), 1);
 	LET(rig_arrive_n(2));
@@ -329,8 +306,7 @@ a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 	CHECK_EQ(0, rig_app(0)->backoff.until);
 }
 
-static void
-under_a_lowered_ceiling_a_freed_process_stops_before_it_serves(void)
+TEST(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves)
 {
 	rig_busy(rig.o, 3, 5);
 	rig.o.max_processes = 2;
@@ -339,8 +315,7 @@ under_a_lowered_ceiling_a_freed_process_stops_before_it_serves(void)
 	AFTER(rig_done(1), "hand 3>1");
 }
 
-static void
-in_an_app_of_jobs_processes_over_a_lowered_minimum_stop(void)
+TEST(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop)
 {
 	rig.o.sessions = false;
 	rig_running(rig.o, 0);
@@ -352,34 +327,4 @@ in_an_app_of_jobs_processes_over_a_lowered_minimum_stop(void)
 	AFTER(rig_change(0, &rig.o), "stop 0, stop 1");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(a_process_stops_when_it_was_idle_for_max_idle_time);
-	RUN(an_idle_process_is_kept_for_what_a_start_costs);
-	RUN(a_late_ready_brings_the_next_idle_stop_nearer);
-	RUN(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
-	RUN(idle_time_begins_when_the_last_session_ends);
-	RUN(the_least_recently_used_stops_first);
-	RUN(idle_stops_are_stop_delay_apart);
-	RUN(idle_stops_leave_min_processes);
-	RUN(no_process_stops_for_idleness_while_its_app_is_closing);
-	RUN(without_max_idle_time_no_idle_process_stops);
-	RUN(no_process_stops_while_another_is_starting);
-	RUN(under_a_lowered_ceiling_idle_processes_stop_at_once);
-	RUN(under_a_lowered_ceiling_busy_processes_stop_when_idle);
-	RUN(over_a_lowered_ceiling_nothing_is_started);
-	RUN(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop);
-	RUN(a_lowered_global_ceiling_leaves_each_app_its_minimum);
-	RUN(after_max_requests_a_process_retires_and_is_replaced);
-	RUN(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
-	RUN(a_process_with_its_last_sessions_and_room_leaves_its_place);
-	RUN(no_process_is_handed_more_than_max_requests);
-	RUN(a_connection_taken_back_does_not_count_against_max_requests);
-	RUN(numbers_of_requests_differ_by_a_tenth);
-	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
-	RUN(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
-	RUN(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

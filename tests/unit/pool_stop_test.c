@@ -4,8 +4,7 @@
 
 /* --- one process -------------------------------------------------------- */
 
-static void
-a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
+TEST(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck)
 {
 	rig.tells = true;
 	rig_serving(rig_options(), 1);
@@ -16,8 +15,7 @@ a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
 	CHECK_EQ(1, rig_app(0)->stuck);
 }
 
-static void
-a_stuck_process_that_dies_after_all_frees_its_number(void)
+TEST(a_stuck_process_that_dies_after_all_frees_its_number)
 {
 	rig_running(rig_options(), 1);
 	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
@@ -27,16 +25,14 @@ a_stuck_process_that_dies_after_all_frees_its_number(void)
 	CHECK_EQ(1, rig.pool.free_processes.count);
 }
 
-static void
-a_process_whose_start_was_not_carried_out_is_gone_at_once(void)
+TEST(a_process_whose_start_was_not_carried_out_is_gone_at_once)
 {
 	rig_add(&rig.o);
 	AFTER(rig_leave(0), "over 0");
 	CHECK_EQ(0, rig.pool.living);
 }
 
-static void
-a_process_told_to_stop_while_it_is_spawned_stops_then(void)
+TEST(a_process_told_to_stop_while_it_is_spawned_stops_then)
 {
 	AFTER(rig_add(&rig.o), "spawn 0");
 	AFTER(rig_leave(0), "stop 0");
@@ -46,8 +42,7 @@ a_process_told_to_stop_while_it_is_spawned_stops_then(void)
 	AFTER(rig_exits(0, END_EXIT), "over 0");
 }
 
-static void
-a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
+TEST(a_process_told_to_stop_that_could_not_be_spawned_is_gone)
 {
 	AFTER(rig_add(&rig.o), "spawn 0");
 	AFTER(rig_leave(0), "stop 0");
@@ -55,8 +50,7 @@ a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
 	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
 }
 
-static void
-timeouts_of_zero_go_through_all_steps_at_once(void)
+TEST(timeouts_of_zero_go_through_all_steps_at_once)
 {
 	rig.o.stop_timeout = 0;
 	rig.o.kill_timeout = 0;
@@ -68,8 +62,7 @@ timeouts_of_zero_go_through_all_steps_at_once(void)
 
 /* --- detached ----------------------------------------------------------- */
 
-static void
-a_detached_process_has_its_successor_at_once_beyond_no_ceiling(void)
+TEST(a_detached_process_has_its_successor_at_once_beyond_no_ceiling)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig.o.min_processes = rig.o.max_processes = 2;
@@ -82,8 +75,7 @@ a_detached_process_has_its_successor_at_once_beyond_no_ceiling(void)
 	CHECK_EQ(1, rig_app(0)->figures.sessions);
 }
 
-static void
-a_detached_process_is_told_to_stop_after_its_last_session(void)
+TEST(a_detached_process_is_told_to_stop_after_its_last_session)
 {
 	rig.o.concurrency = 2;
 	rig_busy(rig.o, 1, 2);
@@ -101,16 +93,14 @@ a_detached_process_is_told_to_stop_after_its_last_session(void)
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_DETACHED]);
 }
 
-static void
-an_idle_process_above_the_minimum_that_is_detached_has_a_successor(void)
+TEST(an_idle_process_above_the_minimum_that_is_detached_has_a_successor)
 {
 	rig_running(rig_options(), 3);
 	AFTER(pool_detach(&rig.pool, 1, rig.now), "stop 1, spawn 3");
 	CHECK_EQ(3, app_processes(rig_app(0)));
 }
 
-static void
-a_detached_process_stops_with_its_app(void)
+TEST(a_detached_process_stops_with_its_app)
 {
 	rig_busy(rig_options(), 1, 1);
 	LET(pool_detach(&rig.pool, 0, rig.now));
@@ -119,8 +109,7 @@ a_detached_process_stops_with_its_app(void)
 	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
 }
 
-static void
-a_session_of_a_detached_process_ends_at_request_timeout(void)
+TEST(a_session_of_a_detached_process_ends_at_request_timeout)
 {
 	rig.o.request_timeout = TSPAN_SECONDS(5);
 	rig_busy(rig.o, 1, 1);
@@ -129,8 +118,7 @@ a_session_of_a_detached_process_ends_at_request_timeout(void)
 	AFTER(rig_at(5000), "term 0");
 }
 
-static void
-a_connection_that_comes_back_from_a_detached_process_is_served(void)
+TEST(a_connection_that_comes_back_from_a_detached_process_is_served)
 {
 	rig_running(rig_options(), 2);
 	AFTER(rig_arrive(), "hand 0>0");
@@ -140,8 +128,7 @@ a_connection_that_comes_back_from_a_detached_process_is_served(void)
 
 /* --- one app ------------------------------------------------------------ */
 
-static void
-a_closing_app_serves_waiters_and_newcomers(void)
+TEST(a_closing_app_serves_waiters_and_newcomers)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -157,8 +144,7 @@ a_closing_app_serves_waiters_and_newcomers(void)
 	CHECK_EQ(3, rig_app(0)->figures.completed);
 }
 
-static void
-a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
+TEST(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need)
 {
 	rig_running(rig_options(), 1);
 	rig_at(40000);
@@ -168,8 +154,7 @@ a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
 }
 
 /* A process that hangs would keep the app, and its waiters, for ever. */
-static void
-a_leaving_app_ends_after_its_stop_timeout(void)
+TEST(a_leaving_app_ends_after_its_stop_timeout)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -185,8 +170,7 @@ a_leaving_app_ends_after_its_stop_timeout(void)
 	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
 }
 
-static void
-a_leaving_app_comes_back_with_its_waiters_and_processes(void)
+TEST(a_leaving_app_comes_back_with_its_waiters_and_processes)
 {
 	rig.o.max_processes = 1;
 	rig_running(rig.o, 1);
@@ -197,8 +181,7 @@ a_leaving_app_comes_back_with_its_waiters_and_processes(void)
 	AFTER(rig_done(0), "hand 1>0");
 }
 
-static void
-a_leaving_app_whose_processes_stop_comes_back_with_others(void)
+TEST(a_leaving_app_whose_processes_stop_comes_back_with_others)
 {
 	rig_running(rig_options(), 1);
 	AFTER(rig_leave(0), "stop 0");
@@ -206,8 +189,7 @@ a_leaving_app_whose_processes_stop_comes_back_with_others(void)
 	AFTER(rig_exits(0, END_EXIT), "");
 }
 
-static void
-an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
+TEST(an_app_that_is_over_may_be_freed_and_its_number_used_again)
 {
 	rig_running(rig.o, 1);
 	AFTER(rig_leave(0), "stop 0");
@@ -219,8 +201,7 @@ an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 }
 
 /* The last process of an app loses no unread connection, either. */
-static void
-a_closing_app_serves_what_its_last_process_did_not_receive(void)
+TEST(a_closing_app_serves_what_its_last_process_did_not_receive)
 {
 	rig_busy(rig.o, 1, 1);
 	AFTER(rig_leave(0), "stop 0");
@@ -233,8 +214,7 @@ a_closing_app_serves_what_its_last_process_did_not_receive(void)
 	CHECK_EQ(1, rig_app(0)->figures.completed);
 }
 
-static void
-a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
+TEST(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout)
 {
 	/* Its kill_timeout is 5 s. */
 	rig_busy(rig_options(), 1, 1);
@@ -243,8 +223,7 @@ a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 	NOT_BEFORE(3500, "over 0");
 }
 
-static void
-an_app_is_over_again_when_its_stuck_process_is_gone(void)
+TEST(an_app_is_over_again_when_its_stuck_process_is_gone)
 {
 	rig_busy(rig_options(), 1, 1);
 	rig_leave(0);
@@ -257,8 +236,7 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 }
 
 /* A number must not be free before the refusal is carried out. */
-static void
-an_app_is_over_after_its_last_refusal(void)
+TEST(an_app_is_over_after_its_last_refusal)
 {
 	struct action a;
 
@@ -275,8 +253,7 @@ an_app_is_over_after_its_last_refusal(void)
 	CHECK_EQ(APP_OVER, rig_app(0)->phase);
 }
 
-static void
-an_app_that_waits_for_a_place_can_end(void)
+TEST(an_app_that_waits_for_a_place_can_end)
 {
 	rig_begin_with(rig_limits(), 1);
 	rig_running(rig.o, 1);
@@ -292,8 +269,7 @@ an_app_that_waits_for_a_place_can_end(void)
 	CHECK_EQ(1, rig_add(&rig.o));
 }
 
-static void
-accepting_paused_after_the_drain_delays_no_end(void)
+TEST(accepting_paused_after_the_drain_delays_no_end)
 {
 	rig.o.max_queue = 0;
 	rig.o.max_processes = 1;
@@ -323,16 +299,14 @@ begin_over_with_news(void)
 	CHECK_EQ(ACTION_OVER, a.kind);
 }
 
-static void
-no_news_are_told_of_an_app_that_was_freed(void)
+TEST(no_news_are_told_of_an_app_that_was_freed)
 {
 	begin_over_with_news();
 	AFTER(pool_app_free(&rig.pool, 0), "");
 }
 
 /* Adds two apps, one after the other, of the same number. */
-static void
-no_news_are_told_of_the_former_app_of_a_number(void)
+TEST(no_news_are_told_of_the_former_app_of_a_number)
 {
 	begin_over_with_news();
 	pool_app_free(&rig.pool, 0);
@@ -340,8 +314,7 @@ no_news_are_told_of_the_former_app_of_a_number(void)
 	CHECK_STR("spawn 0", rig_did());
 }
 
-static void
-accepting_paused_before_the_drain_delays_no_end(void)
+TEST(accepting_paused_before_the_drain_delays_no_end)
 {
 	rig.o.max_queue = 0;
 	rig.o.max_processes = 1;
@@ -353,8 +326,7 @@ accepting_paused_before_the_drain_delays_no_end(void)
 
 /* --- everything --------------------------------------------------------- */
 
-static void
-the_whole_stop_serves_what_waits_within_its_budget(void)
+TEST(the_whole_stop_serves_what_waits_within_its_budget)
 {
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 3);
@@ -367,8 +339,7 @@ the_whole_stop_serves_what_waits_within_its_budget(void)
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 }
 
-static void
-the_whole_stop_ends_early_when_nothing_is_left(void)
+TEST(the_whole_stop_ends_early_when_nothing_is_left)
 {
 	rig_running(rig_options(), 2);
 	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
@@ -379,8 +350,7 @@ the_whole_stop_ends_early_when_nothing_is_left(void)
 	CHECK_EQ(2, rig_app(0)->figures.exits[END_SHUTDOWN]);
 }
 
-static void
-no_app_is_kept_at_its_minimum_while_all_stops(void)
+TEST(no_app_is_kept_at_its_minimum_while_all_stops)
 {
 	rig_running(rig_options(), 1);
 	rig_at(40000);
@@ -388,8 +358,7 @@ no_app_is_kept_at_its_minimum_while_all_stops(void)
 	AFTER(rig_exits(0, END_SIGNAL), "");
 }
 
-static void
-a_grace_beyond_the_budget_begins_at_once(void)
+TEST(a_grace_beyond_the_budget_begins_at_once)
 {
 	rig_running(rig_options(), 1);
 	pool_stop(&rig.pool, TSPAN_SECONDS(1), TSPAN_SECONDS(5), rig.now);
@@ -397,8 +366,7 @@ a_grace_beyond_the_budget_begins_at_once(void)
 	AFTER(rig_at(1000), "kill 0");
 }
 
-static void
-stop_now_refuses_waiters_and_terminates_all(void)
+TEST(stop_now_refuses_waiters_and_terminates_all)
 {
 	rig.o.max_processes = 2;
 	rig.o.min_processes = 2;
@@ -409,8 +377,7 @@ stop_now_refuses_waiters_and_terminates_all(void)
 	AFTER(rig_at(3000), "kill 0, kill 1");
 }
 
-static void
-a_second_stop_now_ends_sooner(void)
+TEST(a_second_stop_now_ends_sooner)
 {
 	rig_running(rig_options(), 1);
 	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "term 0");
@@ -420,8 +387,7 @@ a_second_stop_now_ends_sooner(void)
 	AFTER(rig_at(1000), "kill 0");
 }
 
-static void
-stop_now_overtakes_a_graceful_stop(void)
+TEST(stop_now_overtakes_a_graceful_stop)
 {
 	rig_busy(rig_options(), 1, 1);
 	pool_stop(&rig.pool, TSPAN_SECONDS(100), TSPAN_SECONDS(5), rig.now);
@@ -431,8 +397,7 @@ stop_now_overtakes_a_graceful_stop(void)
 	AFTER(rig_at(4000), "kill 0");
 }
 
-static void
-stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
+TEST(stop_now_shortens_the_grace_after_a_term_that_was_sent)
 {
 	rig.o.kill_timeout = TSPAN_SECONDS(600);
 	rig_serving(rig.o, 1);
@@ -443,8 +408,7 @@ stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
 }
 
 /* The HAND was not carried out yet. */
-static void
-assigned_connections_are_refused_while_all_ends(void)
+TEST(assigned_connections_are_refused_while_all_ends)
 {
 	rig_running(rig_options(), 1);
 	rig_arrive();
@@ -453,54 +417,11 @@ assigned_connections_are_refused_while_all_ends(void)
 	AFTER(rig_gone(0), "refuse 0 stopping, over 0");
 }
 
-static void
-an_app_without_processes_is_over_at_once(void)
+TEST(an_app_without_processes_is_over_at_once)
 {
 	rig.o.min_processes = 0;
 	rig_add(&rig.o);
 	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "over 0");
 }
 
-int
-main(int argc, char **argv)
-{
-	rig_start(argc, argv);
-	RUN(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
-	RUN(a_stuck_process_that_dies_after_all_frees_its_number);
-	RUN(a_process_whose_start_was_not_carried_out_is_gone_at_once);
-	RUN(a_process_told_to_stop_while_it_is_spawned_stops_then);
-	RUN(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
-	RUN(timeouts_of_zero_go_through_all_steps_at_once);
-	RUN(a_detached_process_has_its_successor_at_once_beyond_no_ceiling);
-	RUN(a_detached_process_is_told_to_stop_after_its_last_session);
-	RUN(an_idle_process_above_the_minimum_that_is_detached_has_a_successor);
-	RUN(a_detached_process_stops_with_its_app);
-	RUN(a_session_of_a_detached_process_ends_at_request_timeout);
-	RUN(a_connection_that_comes_back_from_a_detached_process_is_served);
-	RUN(a_closing_app_serves_waiters_and_newcomers);
-	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
-	RUN(a_leaving_app_ends_after_its_stop_timeout);
-	RUN(a_leaving_app_comes_back_with_its_waiters_and_processes);
-	RUN(a_leaving_app_whose_processes_stop_comes_back_with_others);
-	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
-	RUN(a_closing_app_serves_what_its_last_process_did_not_receive);
-	RUN(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
-	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
-	RUN(an_app_is_over_after_its_last_refusal);
-	RUN(an_app_that_waits_for_a_place_can_end);
-	RUN(accepting_paused_after_the_drain_delays_no_end);
-	RUN(no_news_are_told_of_an_app_that_was_freed);
-	RUN(no_news_are_told_of_the_former_app_of_a_number);
-	RUN(accepting_paused_before_the_drain_delays_no_end);
-	RUN(the_whole_stop_serves_what_waits_within_its_budget);
-	RUN(the_whole_stop_ends_early_when_nothing_is_left);
-	RUN(no_app_is_kept_at_its_minimum_while_all_stops);
-	RUN(a_grace_beyond_the_budget_begins_at_once);
-	RUN(stop_now_refuses_waiters_and_terminates_all);
-	RUN(a_second_stop_now_ends_sooner);
-	RUN(stop_now_overtakes_a_graceful_stop);
-	RUN(stop_now_shortens_the_grace_after_a_term_that_was_sent);
-	RUN(assigned_connections_are_refused_while_all_ends);
-	RUN(an_app_without_processes_is_over_at_once);
-	return check_finish();
-}
+TESTS(rig_begin, rig_end)

@@ -4,8 +4,7 @@
 
 #include "check.h"
 
-static void
-every_state_and_end_has_a_word(void)
+TEST(every_state_and_end_has_a_word)
 {
 	for (int s = 0; s < PROCESS_STATES; s++)
 		CHECK(process_state_name((enum process_state)s) != NULL);
@@ -32,8 +31,7 @@ read_reasons(void)
 	return reasons;
 }
 
-static void
-the_manual_has_every_end_and_no_other(void)
+TEST(the_manual_has_every_end_and_no_other)
 {
 	char *reasons = read_reasons(), *at = reasons, *line, *word;
 	int e = 0;
@@ -55,11 +53,4 @@ the_manual_has_every_end_and_no_other(void)
 	free(reasons);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(every_state_and_end_has_a_word);
-	RUN(the_manual_has_every_end_and_no_other);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -18,8 +18,7 @@
 
 #define MEGABYTE (1 << 20)
 
-static void
-memory_is_read_again_from_the_same_descriptor(void)
+TEST(memory_is_read_again_from_the_same_descriptor)
 {
 	struct procinfo info;
 	uint64_t before = 0, after = 0, freed = 0;
@@ -63,8 +62,7 @@ start_family(const int until[2])
 	_exit(0);
 }
 
-static void
-the_child_of_a_process_is_found(void)
+TEST_ALONE(the_child_of_a_process_is_found)
 {
 	int folder = -1, until[2];
 	struct procinfo info;
@@ -88,8 +86,7 @@ the_child_of_a_process_is_found(void)
 	CHECK_EQ(-1, procinfo_folder(pid, true));
 }
 
-static void
-a_process_runs_and_has_memory_behind_a_hostile_name(void)
+TEST_ALONE(a_process_runs_and_has_memory_behind_a_hostile_name)
 {
 	struct procinfo info = { 0 };
 
@@ -99,8 +96,7 @@ a_process_runs_and_has_memory_behind_a_hostile_name(void)
 	CHECK(info.rss > 100 * 1024);
 }
 
-static void
-a_reaped_process_is_ESRCH(void)
+TEST(a_reaped_process_is_ESRCH)
 {
 	struct procinfo info = { .rss = 42 };
 	pid_t pid = fork();
@@ -112,8 +108,7 @@ a_reaped_process_is_ESRCH(void)
 	CHECK_EQ(42, info.rss);
 }
 
-static void
-the_limit_of_descriptors_is_raised_to_the_hard_one(void)
+TEST_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one)
 {
 	struct rlimit before, low, original;
 
@@ -128,8 +123,7 @@ the_limit_of_descriptors_is_raised_to_the_hard_one(void)
 	CHECK_EQ((intmax_t)before.rlim_max, getdtablesize());
 }
 
-static void
-a_process_of_a_new_session_has_no_terminal(void)
+TEST_ALONE(a_process_of_a_new_session_has_no_terminal)
 {
 	struct procinfo info = { .terminal = 1 };
 
@@ -138,15 +132,4 @@ a_process_of_a_new_session_has_no_terminal(void)
 	CHECK_EQ(0, info.terminal);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(memory_is_read_again_from_the_same_descriptor);
-	RUN_ALONE(the_child_of_a_process_is_found);
-	RUN_ALONE(a_process_runs_and_has_memory_behind_a_hostile_name);
-	RUN(a_reaped_process_is_ESRCH);
-	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);
-	RUN_ALONE(a_process_of_a_new_session_has_no_terminal);
-	return check_finish();
-}
+TESTS(NULL, NULL)

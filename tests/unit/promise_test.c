@@ -53,8 +53,7 @@ rest_for(unsigned seconds)
 
 /* --- Erlang's formula ---------------------------------------------------- */
 
-static void
-servers_are_those_of_erlangs_formula_with_a_target(void)
+TEST(servers_are_those_of_erlangs_formula_with_a_target)
 {
 	static const struct {
 		uint32_t servers;
@@ -87,8 +86,7 @@ servers_are_those_of_erlangs_formula_with_a_target(void)
 
 /* --- evidence ------------------------------------------------------------- */
 
-static void
-nothing_is_known_before_ten_sessions(void)
+TEST(nothing_is_known_before_ten_sessions)
 {
 	serve_for(1, PROMISE_EVIDENCE - 1, TSPAN_MSECONDS(100));
 	CHECK_EQ(0, p.need);
@@ -97,8 +95,7 @@ nothing_is_known_before_ten_sessions(void)
 	CHECK_NEAR(0.1, promise_session(&p));
 }
 
-static void
-a_few_connections_start_nothing(void)
+TEST(a_few_connections_start_nothing)
 {
 	serve_for(8, 1, TSPAN_MSECONDS(500));
 	serve(2, TSPAN_MSECONDS(500));
@@ -108,8 +105,7 @@ a_few_connections_start_nothing(void)
 	CHECK_EQ(0, promise_least(&p));
 }
 
-static void
-a_steady_rate_gives_the_need_at_once(void)
+TEST(a_steady_rate_gives_the_need_at_once)
 {
 	static const struct {
 		unsigned seconds;
@@ -144,8 +140,7 @@ a_steady_rate_gives_the_need_at_once(void)
 	}
 }
 
-static void
-a_need_is_no_more_than_connections_were_there_at_a_time(void)
+TEST(a_need_is_no_more_than_connections_were_there_at_a_time)
 {
 	for (unsigned i = 0; i < 1000; i++) {
 		serve(1, TSPAN_MSECONDS(90));
@@ -155,8 +150,7 @@ a_need_is_no_more_than_connections_were_there_at_a_time(void)
 	CHECK_EQ(1, promise_least(&p));
 }
 
-static void
-connections_that_stay_count_though_none_come(void)
+TEST(connections_that_stay_count_though_none_come)
 {
 	terms.present = 3;
 	serve_for(1, 20, TSPAN_MSECONDS(100));
@@ -168,8 +162,7 @@ connections_that_stay_count_though_none_come(void)
 	CHECK_EQ(3, promise_least(&p));
 }
 
-static void
-connections_of_the_past_while_count(void)
+TEST(connections_of_the_past_while_count)
 {
 	serve_for(30, 100, TSPAN_MSECONDS(100));
 	for (unsigned i = 0; i < 270; i++) {
@@ -189,8 +182,7 @@ connections_of_the_past_while_count(void)
 
 /* --- how it follows ------------------------------------------------------- */
 
-static void
-a_rise_beyond_chance_shows_in_a_second(void)
+TEST(a_rise_beyond_chance_shows_in_a_second)
 {
 	serve_for(120, 20, TSPAN_MSECONDS(100));
 	CHECK(promise_least(&p) <= 6);
@@ -198,8 +190,7 @@ a_rise_beyond_chance_shows_in_a_second(void)
 	CHECK(promise_least(&p) >= 15);
 }
 
-static void
-a_rise_that_may_be_chance_does_not(void)
+TEST(a_rise_that_may_be_chance_does_not)
 {
 	uint32_t before;
 
@@ -209,8 +200,7 @@ a_rise_that_may_be_chance_does_not(void)
 	CHECK_EQ(before, promise_least(&p));
 }
 
-static void
-after_a_long_rest_the_former_rate_is_forgotten(void)
+TEST(after_a_long_rest_the_former_rate_is_forgotten)
 {
 	serve_for(60, 100, TSPAN_MSECONDS(100));
 	now += TSPAN_SECONDS(3600);
@@ -219,8 +209,7 @@ after_a_long_rest_the_former_rate_is_forgotten(void)
 	CHECK_EQ(1, p.need);
 }
 
-static void
-the_last_sessions_are_remembered_however_long_ago(void)
+TEST(the_last_sessions_are_remembered_however_long_ago)
 {
 	serve_for(1, 100, TSPAN_MSECONDS(100));
 	now += TSPAN_SECONDS(86400);
@@ -229,8 +218,7 @@ the_last_sessions_are_remembered_however_long_ago(void)
 	CHECK_NEAR(20, p.sessions);
 }
 
-static void
-two_estimates_at_one_time_are_one(void)
+TEST(two_estimates_at_one_time_are_one)
 {
 	struct promise before;
 
@@ -242,8 +230,7 @@ two_estimates_at_one_time_are_one(void)
 
 /* --- what stays ----------------------------------------------------------- */
 
-static void
-the_greatest_size_stays_for_five_minutes(void)
+TEST(the_greatest_size_stays_for_five_minutes)
 {
 	promise_started(&p, 9, SECOND, now);
 	promise_started(&p, 4, SECOND, now + SECOND);
@@ -251,8 +238,7 @@ the_greatest_size_stays_for_five_minutes(void)
 	CHECK_EQ(0, promise_most(&p, now + PROMISE_HOLD + PROMISE_SLOT).size);
 }
 
-static void
-a_size_near_the_start_of_the_clock_stays_too(void)
+TEST(a_size_near_the_start_of_the_clock_stays_too)
 {
 	now = 1;
 	p = (struct promise){ .updated = now, .newest = now / PROMISE_SLOT };
@@ -262,8 +248,7 @@ a_size_near_the_start_of_the_clock_stays_too(void)
 	CHECK_EQ(0, promise_most(&p, TSPAN_SECONDS(310)).size);
 }
 
-static void
-a_size_of_long_ago_leaves_no_trace(void)
+TEST(a_size_of_long_ago_leaves_no_trace)
 {
 	promise_started(&p, 9, SECOND, now);
 	now += TSPAN_SECONDS(1000000);
@@ -273,8 +258,7 @@ a_size_of_long_ago_leaves_no_trace(void)
 
 /* --- stops ---------------------------------------------------------------- */
 
-static void
-stops_keep_their_pace_after_stops_and_starts(void)
+TEST(stops_keep_their_pace_after_stops_and_starts)
 {
 	CHECK_EQ(0, promise_stop_due(&p, TSPAN_SECONDS(10)));
 	promise_stopped(&p, now);
@@ -294,8 +278,7 @@ stop_and_start(tspan later)
 	promise_started(&p, 1, TSPAN_SECONDS(10), now);
 }
 
-static void
-a_start_soon_after_a_stop_doubles_the_pause(void)
+TEST(a_start_soon_after_a_stop_doubles_the_pause)
 {
 	stop_and_start(PROMISE_REGRET);
 	CHECK_EQ(0, p.pause);
@@ -305,32 +288,28 @@ a_start_soon_after_a_stop_doubles_the_pause(void)
 	CHECK_EQ(TSPAN_SECONDS(40), p.pause);
 }
 
-static void
-a_stop_is_regretted_once(void)
+TEST(a_stop_is_regretted_once)
 {
 	stop_and_start(SECOND);
 	promise_started(&p, 2, TSPAN_SECONDS(10), now);
 	CHECK_EQ(TSPAN_SECONDS(20), p.pause);
 }
 
-static void
-the_pause_is_a_quarter_of_an_hour_at_most(void)
+TEST(the_pause_is_a_quarter_of_an_hour_at_most)
 {
 	for (unsigned i = 0; i < 20; i++)
 		stop_and_start(SECOND);
 	CHECK_EQ(PROMISE_PAUSE_MAX, p.pause);
 }
 
-static void
-without_a_pace_a_regret_makes_one(void)
+TEST(without_a_pace_a_regret_makes_one)
 {
 	promise_stopped(&p, now);
 	promise_started(&p, 1, 0, now);
 	CHECK_EQ(2 * PROMISE_TICK, p.pause);
 }
 
-static void
-a_pause_halves_after_twice_itself_and_two_minutes(void)
+TEST(a_pause_halves_after_twice_itself_and_two_minutes)
 {
 	tstamp stopped;
 
@@ -347,8 +326,7 @@ a_pause_halves_after_twice_itself_and_two_minutes(void)
 	CHECK_EQ(TSPAN_SECONDS(20), p.pause);
 }
 
-static void
-a_long_rest_forgives_all_regret(void)
+TEST(a_long_rest_forgives_all_regret)
 {
 	for (unsigned i = 0; i < 20; i++)
 		stop_and_start(SECOND);
@@ -366,8 +344,7 @@ give(unsigned n, bool missed)
 	p.missed += missed ? n : 0;
 }
 
-static void
-a_size_stays_if_half_of_what_may_is_late(void)
+TEST(a_size_stays_if_half_of_what_may_is_late)
 {
 	terms.size = 6;
 	give(995, false);
@@ -379,8 +356,7 @@ a_size_stays_if_half_of_what_may_is_late(void)
 	CHECK_EQ(6, promise_most(&p, now).size);
 }
 
-static void
-one_connection_that_waited_proves_nothing(void)
+TEST(one_connection_that_waited_proves_nothing)
 {
 	terms.size = 6;
 	give(1, true);
@@ -388,8 +364,7 @@ one_connection_that_waited_proves_nothing(void)
 	CHECK_EQ(0, promise_most(&p, now).size);
 }
 
-static void
-waits_keep_a_size_for_five_minutes_and_no_longer(void)
+TEST(waits_keep_a_size_for_five_minutes_and_no_longer)
 {
 	terms.size = 6;
 	give(100, true);
@@ -400,35 +375,4 @@ waits_keep_a_size_for_five_minutes_and_no_longer(void)
 	CHECK_EQ(0, promise_most(&p, now).size);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	RUN(servers_are_those_of_erlangs_formula_with_a_target);
-	RUN(nothing_is_known_before_ten_sessions);
-	RUN(a_few_connections_start_nothing);
-	RUN(a_steady_rate_gives_the_need_at_once);
-	RUN(a_need_is_no_more_than_connections_were_there_at_a_time);
-	RUN(connections_that_stay_count_though_none_come);
-	RUN(connections_of_the_past_while_count);
-	RUN(a_rise_beyond_chance_shows_in_a_second);
-	RUN(a_rise_that_may_be_chance_does_not);
-	RUN(after_a_long_rest_the_former_rate_is_forgotten);
-	RUN(the_last_sessions_are_remembered_however_long_ago);
-	RUN(two_estimates_at_one_time_are_one);
-	RUN(the_greatest_size_stays_for_five_minutes);
-	RUN(a_size_near_the_start_of_the_clock_stays_too);
-	RUN(a_size_of_long_ago_leaves_no_trace);
-	RUN(stops_keep_their_pace_after_stops_and_starts);
-	RUN(a_start_soon_after_a_stop_doubles_the_pause);
-	RUN(a_stop_is_regretted_once);
-	RUN(the_pause_is_a_quarter_of_an_hour_at_most);
-	RUN(without_a_pace_a_regret_makes_one);
-	RUN(a_pause_halves_after_twice_itself_and_two_minutes);
-	RUN(a_long_rest_forgives_all_regret);
-	RUN(a_size_stays_if_half_of_what_may_is_late);
-	RUN(one_connection_that_waited_proves_nothing);
-	RUN(waits_keep_a_size_for_five_minutes_and_no_longer);
-	return check_finish();
-}
+TESTS(begin, NULL)

@@ -97,14 +97,12 @@ start_stuck(bool killed)
 	close(uffd);
 }
 
-static void
-the_number_is_known_before_the_program_runs(void)
+TEST(the_number_is_known_before_the_program_runs)
 {
 	start_stuck(false);
 }
 
-static void
-a_start_that_hangs_can_be_killed(void)
+TEST(a_start_that_hangs_can_be_killed)
 {
 	start_stuck(true);
 }
@@ -123,8 +121,7 @@ run(const char *script)
 	return died;
 }
 
-static void
-a_dead_child_stays_a_zombie_after_a_look(void)
+TEST(a_dead_child_stays_a_zombie_after_a_look)
 {
 	struct reap_death died = run("exit 3");
 	char text[64];
@@ -141,8 +138,7 @@ a_dead_child_stays_a_zombie_after_a_look(void)
 	CHECK_EQ(-1, child_signal(pid, 0, false));
 }
 
-static void
-a_death_by_signal_is_explained(void)
+TEST(a_death_by_signal_is_explained)
 {
 	struct reap_death died = run("kill -9 $$");
 	char text[64];
@@ -159,8 +155,7 @@ a_death_by_signal_is_explained(void)
 	    reap_explain(&died, text, sizeof(text)));
 }
 
-static void
-a_dead_leader_takes_its_group_along(void)
+TEST(a_dead_leader_takes_its_group_along)
 {
 	struct reap_death died;
 	struct pollfd pfd = { .events = POLLIN };
@@ -182,8 +177,7 @@ a_dead_leader_takes_its_group_along(void)
 	close(p[0]);
 }
 
-static void
-one_child_is_looked_at_though_another_is_dead(void)
+TEST(one_child_is_looked_at_though_another_is_dead)
 {
 	struct child_spec spec = shell("sleep 60");
 	struct child_result living;
@@ -203,15 +197,4 @@ one_child_is_looked_at_though_another_is_dead(void)
 	reap_take(living.pid, true);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(the_number_is_known_before_the_program_runs);
-	RUN(a_start_that_hangs_can_be_killed);
-	RUN(a_dead_child_stays_a_zombie_after_a_look);
-	RUN(a_death_by_signal_is_explained);
-	RUN(a_dead_leader_takes_its_group_along);
-	RUN(one_child_is_looked_at_though_another_is_dead);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -185,8 +185,7 @@ answer_to(const void *bytes, size_t len, struct refusal_answer *out)
 	(void)recv(server, (char[64]){ 0 }, 64, MSG_DONTWAIT);
 }
 
-static void
-http_is_answered_503(void)
+TEST(http_is_answered_503)
 {
 	static const char expected[] =
 	    "HTTP/1.1 503 Service Unavailable\r\n"
@@ -224,8 +223,7 @@ request_of(const void *bytes, size_t len)
 	return id;
 }
 
-static void
-fastcgi_is_answered_an_end_of_the_request(void)
+TEST(fastcgi_is_answered_an_end_of_the_request)
 {
 	static const struct {
 		unsigned id;
@@ -249,8 +247,7 @@ fastcgi_is_answered_an_end_of_the_request(void)
 	CHECK_EQ(7, request_of("\1\1\0\7\0\10\0\0\0\1 and more", 19));
 }
 
-static void
-a_reply_file_goes_before_the_protocol(void)
+TEST(a_reply_file_goes_before_the_protocol)
 {
 	struct refusal_answer a;
 	char text[] = "\0x";
@@ -383,8 +380,7 @@ a_long_answer_is_written_as_it_is_read(void)
 
 /* --- what lies in a Unix socket ----------------------------------------- */
 
-static void
-a_unix_socket_is_not_read_here(void)
+TEST(a_unix_socket_is_not_read_here)
 {
 	int unread = 0;
 
@@ -399,8 +395,7 @@ a_unix_socket_is_not_read_here(void)
 	CHECK_EQ(1, drained);
 }
 
-static void
-one_that_a_process_was_given_is_not_drained(void)
+TEST(one_that_a_process_was_given_is_not_drained)
 {
 	refusal_begin(&group, server, false, true, now);
 	close(client);
@@ -415,11 +410,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	check.begin = begin;
 	check.end = end;
-	RUN(http_is_answered_503);
-	RUN(fastcgi_is_answered_an_end_of_the_request);
-	RUN(a_reply_file_goes_before_the_protocol);
-	RUN(a_unix_socket_is_not_read_here);
-	RUN(one_that_a_process_was_given_is_not_drained);
+	check_all();
 	for (int i = 0; i < 2; i++) {
 		tcp = i == 1;
 		RUN(no_client_is_reset_over_an_unread_request);

@@ -41,8 +41,7 @@ sampled(tstamp since)
 	return n;
 }
 
-static void
-an_app_without_max_memory_is_not_sampled(void)
+TEST(an_app_without_max_memory_is_not_sampled)
 {
 	begin(2, 0);
 	CHECK_EQ(TSTAMP_NEVER, sup.sampling.timer.at);
@@ -51,8 +50,7 @@ an_app_without_max_memory_is_not_sampled(void)
 	CHECK_EQ(0, sup.workers[0]->memory_at);
 }
 
-static void
-samples_of_a_process_take_one_descriptor(void)
+TEST(samples_of_a_process_take_one_descriptor)
 {
 	int before;
 
@@ -64,8 +62,7 @@ samples_of_a_process_take_one_descriptor(void)
 	CHECK_EQ(fixture.now, sup.workers[0]->memory_at);
 }
 
-static void
-each_process_is_sampled_once_in_update_interval(void)
+TEST(each_process_is_sampled_once_in_update_interval)
 {
 	tstamp start;
 
@@ -83,8 +80,7 @@ each_process_is_sampled_once_in_update_interval(void)
 	CHECK_EQ(3, sampled(fixture.now));
 }
 
-static void
-many_processes_are_sampled_in_several_turns(void)
+TEST(many_processes_are_sampled_in_several_turns)
 {
 	unsigned turns = 0;
 
@@ -101,8 +97,7 @@ many_processes_are_sampled_in_several_turns(void)
 	CHECK_EQ(4, turns);
 }
 
-static void
-a_process_not_started_yet_or_dead_is_left_out(void)
+TEST(a_process_not_started_yet_or_dead_is_left_out)
 {
 	pid_t pid = fork();
 
@@ -118,8 +113,7 @@ a_process_not_started_yet_or_dead_is_left_out(void)
 	sup.workers[0]->pid = 0;
 }
 
-static void
-a_reload_may_set_max_memory(void)
+TEST(a_reload_may_set_max_memory)
 {
 	begin(1, 0);
 	fixture.web.pool.max_memory = LIMIT;
@@ -133,8 +127,7 @@ a_reload_may_set_max_memory(void)
 	CHECK_EQ(TSTAMP_NEVER, sup.sampling.timer.at);
 }
 
-static void
-between_rounds_there_is_a_pause(void)
+TEST(between_rounds_there_is_a_pause)
 {
 	begin(1, LIMIT);
 	fixture.web.pool.update_interval = TSPAN_MSECONDS(1);
@@ -143,17 +136,4 @@ between_rounds_there_is_a_pause(void)
 	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.sampling.timer.at);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.end = fixture_end;
-	RUN(an_app_without_max_memory_is_not_sampled);
-	RUN(samples_of_a_process_take_one_descriptor);
-	RUN(each_process_is_sampled_once_in_update_interval);
-	RUN(many_processes_are_sampled_in_several_turns);
-	RUN(a_process_not_started_yet_or_dead_is_left_out);
-	RUN(a_reload_may_set_max_memory);
-	RUN(between_rounds_there_is_a_pause);
-	return check_finish();
-}
+TESTS(NULL, fixture_end)

@@ -33,8 +33,7 @@ order(const char *key)
 	return names;
 }
 
-static void
-commas_stand_between_servers(void)
+TEST(commas_stand_between_servers)
 {
 	CHECK(split("a:7531,[::1]:7531,unix:/run/c"));
 	CHECK_EQ(3, list.len);
@@ -43,8 +42,7 @@ commas_stand_between_servers(void)
 	CHECK_STR("unix:/run/c", list.names[2]);
 }
 
-static void
-empty_and_repeated_names_are_refused(void)
+TEST(empty_and_repeated_names_are_refused)
 {
 	CHECK(!split(""));
 	CHECK(!split(","));
@@ -58,8 +56,7 @@ empty_and_repeated_names_are_refused(void)
  * The expected orders are those of md5(server . key) in PHP, whatever the order
  * of the text.
  */
-static void
-servers_are_tried_in_the_order_of_mediawiki(void)
+TEST(servers_are_tried_in_the_order_of_mediawiki)
 {
 	static const char *const texts[] = {
 		"10.64.0.1,10.64.0.2,10.64.0.3:7532",
@@ -77,12 +74,4 @@ servers_are_tried_in_the_order_of_mediawiki(void)
 	}
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(commas_stand_between_servers);
-	RUN(empty_and_repeated_names_are_refused);
-	RUN(servers_are_tried_in_the_order_of_mediawiki);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -196,8 +196,7 @@ an_address_is_taken_where_binding_would_fail(void)
 	close_pair(&p);
 }
 
-static void
-too_long_a_table_is_no_answer(void)
+TEST(too_long_a_table_is_no_answer)
 {
 	struct kin k = { 0 };
 	struct pair p;
@@ -216,8 +215,7 @@ note_inode(void *arg, uint32_t inode)
 	k->count += inode == k->inodes[0];
 }
 
-static void
-the_sockets_of_a_process_are_found(void)
+TEST(the_sockets_of_a_process_are_found)
 {
 	struct kin k = { 0 };
 	struct pair p;
@@ -246,8 +244,7 @@ main(int argc, char **argv)
 		err(1, "%s", folder);
 	sockets_init();
 	all();
-	RUN(too_long_a_table_is_no_answer);
-	RUN(the_sockets_of_a_process_are_found);
+	check_all();
 	/* Once more, by the tables in /proc/net. */
 	if (nodiag_begin())
 		all();

@@ -56,8 +56,7 @@ end(void)
 	fixture_end();
 }
 
-static void
-an_exit_before_the_process_was_named_is_its_own(void)
+TEST(an_exit_before_the_process_was_named_is_its_own)
 {
 	const struct reap_death death = { .pid = INT32_MAX, .status = 3 };
 
@@ -69,8 +68,7 @@ an_exit_before_the_process_was_named_is_its_own(void)
 }
 
 /* The number of an orphan that has ended may be a worker's by now. */
-static void
-a_worker_that_is_named_is_not_taken_for_one_that_has_ended(void)
+TEST(a_worker_that_is_named_is_not_taken_for_one_that_has_ended)
 {
 	const struct reap_death death = { .pid = INT32_MAX };
 
@@ -84,8 +82,7 @@ a_worker_that_is_named_is_not_taken_for_one_that_has_ended(void)
 	end();
 }
 
-static void
-a_process_that_is_being_started_by_itself_cannot_be_named(void)
+TEST(a_process_that_is_being_started_by_itself_cannot_be_named)
 {
 	struct child_result result = { .pid = fork() };
 
@@ -106,12 +103,4 @@ a_process_that_is_being_started_by_itself_cannot_be_named(void)
 	end();
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(an_exit_before_the_process_was_named_is_its_own);
-	RUN(a_worker_that_is_named_is_not_taken_for_one_that_has_ended);
-	RUN(a_process_that_is_being_started_by_itself_cannot_be_named);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -120,8 +120,7 @@ release_lane(void)
 
 /* --- facts -------------------------------------------------------------- */
 
-static void
-the_log_says_how_old_a_slow_session_is_and_where_it_hangs(void)
+TEST(the_log_says_how_old_a_slow_session_is_and_where_it_hangs)
 {
 	begin(1);
 	fixture.now += TSPAN_MSECONDS(2500);
@@ -139,8 +138,7 @@ the_log_says_how_old_a_slow_session_is_and_where_it_hangs(void)
 	CHECK_EQ(2, times("is slow"));
 }
 
-static void
-ten_reports_in_a_second_are_made(void)
+TEST(ten_reports_in_a_second_are_made)
 {
 	begin(12);
 	for (uint32_t n = 0; n < 12; n++)
@@ -156,8 +154,7 @@ ten_reports_in_a_second_are_made(void)
 }
 
 /* The same one, if it was under way for a slow session. */
-static void
-sigterm_is_sent_after_the_report(void)
+TEST(sigterm_is_sent_after_the_report)
 {
 	for (int asked = 0; asked < 2; asked++) {
 		begin(2);
@@ -176,8 +173,7 @@ sigterm_is_sent_after_the_report(void)
 	}
 }
 
-static void
-sigterm_waits_a_second_for_the_report(void)
+TEST(sigterm_waits_a_second_for_the_report)
 {
 	begin(1);
 	hold_lane();
@@ -191,8 +187,7 @@ sigterm_waits_a_second_for_the_report(void)
 	release_lane();
 }
 
-static void
-without_a_report_sigterm_is_sent_at_once(void)
+TEST(without_a_report_sigterm_is_sent_at_once)
 {
 	begin(12);
 	for (uint32_t n = 0; n < 11; n++)
@@ -202,8 +197,7 @@ without_a_report_sigterm_is_sent_at_once(void)
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[11]));
 }
 
-static void
-a_number_that_was_reaped_gets_no_signal(void)
+TEST(a_number_that_was_reaped_gets_no_signal)
 {
 	struct reap_death death = { .signal = SIGSEGV };
 	struct worker *w;
@@ -234,16 +228,4 @@ a_number_that_was_reaped_gets_no_signal(void)
 	(void)waitpid(death.pid, NULL, 0);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.end = fixture_end;
-	RUN(the_log_says_how_old_a_slow_session_is_and_where_it_hangs);
-	RUN(ten_reports_in_a_second_are_made);
-	RUN(sigterm_is_sent_after_the_report);
-	RUN(sigterm_waits_a_second_for_the_report);
-	RUN(without_a_report_sigterm_is_sent_at_once);
-	RUN(a_number_that_was_reaped_gets_no_signal);
-	return check_finish();
-}
+TESTS(NULL, fixture_end)

@@ -43,8 +43,7 @@ begin(struct probe *probes, int n)
 	}
 }
 
-static void
-timers_fire_in_the_order_of_their_times(void)
+TEST(timers_fire_in_the_order_of_their_times)
 {
 	static struct probe p[MANY];
 
@@ -57,8 +56,7 @@ timers_fire_in_the_order_of_their_times(void)
 		CHECK_EQ(1 + i * 7919 % MANY, p[i].order);
 }
 
-static void
-timers_of_one_time_fire_in_the_order_of_setting(void)
+TEST(timers_of_one_time_fire_in_the_order_of_setting)
 {
 	struct probe p[3];
 
@@ -72,8 +70,7 @@ timers_of_one_time_fire_in_the_order_of_setting(void)
 	CHECK_EQ(3, p[1].order);
 }
 
-static void
-a_cleared_timer_does_not_fire(void)
+TEST(a_cleared_timer_does_not_fire)
 {
 	struct probe p[2];
 
@@ -88,8 +85,7 @@ a_cleared_timer_does_not_fire(void)
 	CHECK_EQ(1, p[1].fired);
 }
 
-static void
-advancing_moves_a_timer_only_towards_now(void)
+TEST(advancing_moves_a_timer_only_towards_now)
 {
 	struct probe p;
 
@@ -103,8 +99,7 @@ advancing_moves_a_timer_only_towards_now(void)
 	CHECK_EQ(30, timers_first(&all));
 }
 
-static void
-a_firing_timer_may_clear_another_that_is_due(void)
+TEST(a_firing_timer_may_clear_another_that_is_due)
 {
 	struct probe p[2];
 
@@ -117,8 +112,7 @@ a_firing_timer_may_clear_another_that_is_due(void)
 	CHECK_EQ(0, p[1].fired);
 }
 
-static void
-a_timer_set_to_the_past_while_firing_waits_for_the_next_call(void)
+TEST(a_timer_set_to_the_past_while_firing_waits_for_the_next_call)
 {
 	struct probe p[2];
 
@@ -134,15 +128,4 @@ a_timer_set_to_the_past_while_firing_waits_for_the_next_call(void)
 	CHECK_EQ(2, p[0].fired);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(timers_fire_in_the_order_of_their_times);
-	RUN(timers_of_one_time_fire_in_the_order_of_setting);
-	RUN(a_cleared_timer_does_not_fire);
-	RUN(advancing_moves_a_timer_only_towards_now);
-	RUN(a_firing_timer_may_clear_another_that_is_due);
-	RUN(a_timer_set_to_the_past_while_firing_waits_for_the_next_call);
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -92,8 +92,7 @@ close_it(void *arg)
 	(void)close(*(int *)arg);
 }
 
-static void
-a_turn_that_sits_in_accept_is_interrupted(void)
+TEST(a_turn_that_sits_in_accept_is_interrupted)
 {
 	struct sockaddr_in addr;
 	int fd = tcp_listen(&addr);
@@ -108,8 +107,7 @@ a_turn_that_sits_in_accept_is_interrupted(void)
 	stop();
 }
 
-static void
-a_close_that_lingers_is_interrupted(void)
+TEST(a_close_that_lingers_is_interrupted)
 {
 	tspan took = TSTAMP_NEVER;
 
@@ -126,8 +124,7 @@ a_close_that_lingers_is_interrupted(void)
 	stop();
 }
 
-static void
-a_turn_is_interrupted_as_long_as_it_lasts(void)
+TEST(a_turn_is_interrupted_as_long_as_it_lasts)
 {
 	struct sockaddr_in addr;
 	int fd = tcp_listen(&addr);
@@ -138,8 +135,7 @@ a_turn_is_interrupted_as_long_as_it_lasts(void)
 	stop();
 }
 
-static void
-what_the_turn_was_at_is_told_once(void)
+TEST(what_the_turn_was_at_is_told_once)
 {
 	struct watch_sight at = { 0 };
 	struct sockaddr_in addr;
@@ -172,8 +168,7 @@ switches(pid_t pid)
 	return n;
 }
 
-static void
-the_watch_over_an_idle_loop_sleeps(void)
+TEST(the_watch_over_an_idle_loop_sleeps)
 {
 	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(300) };
 	struct sockaddr_in addr;
@@ -194,14 +189,4 @@ the_watch_over_an_idle_loop_sleeps(void)
 	stop();
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	RUN(a_turn_that_sits_in_accept_is_interrupted);
-	RUN(a_close_that_lingers_is_interrupted);
-	RUN(a_turn_is_interrupted_as_long_as_it_lasts);
-	RUN(what_the_turn_was_at_is_told_once);
-	RUN(the_watch_over_an_idle_loop_sleeps);
-	return check_finish();
-}
+TESTS(NULL, NULL)

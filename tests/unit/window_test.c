@@ -14,15 +14,13 @@ begin(void)
 	w = (struct window){ 0 };
 }
 
-static void
-an_empty_window_gives_zero(void)
+TEST(an_empty_window_gives_zero)
 {
 	CHECK_EQ(0, window_share(&w, 0.5, start));
 	CHECK_EQ(0, window_share(&w, 1, start));
 }
 
-static void
-the_maximum_is_exact(void)
+TEST(the_maximum_is_exact)
 {
 	window_add(&w, 1234567, start);
 	window_add(&w, 7654321, start);
@@ -30,8 +28,7 @@ the_maximum_is_exact(void)
 }
 
 /* Values around every power of two, from the first bucket to the last. */
-static void
-a_percentile_is_at_most_an_eighth_too_high(void)
+TEST(a_percentile_is_at_most_an_eighth_too_high)
 {
 	struct prng random = { 3 };
 
@@ -50,8 +47,7 @@ a_percentile_is_at_most_an_eighth_too_high(void)
 		}
 }
 
-static void
-half_of_a_thousand_values_lie_below_the_median(void)
+TEST(half_of_a_thousand_values_lie_below_the_median)
 {
 	tspan median;
 
@@ -62,8 +58,7 @@ half_of_a_thousand_values_lie_below_the_median(void)
 	CHECK(median <= TSPAN_MSECONDS(563));
 }
 
-static void
-less_than_a_microsecond_counts_as_one(void)
+TEST(less_than_a_microsecond_counts_as_one)
 {
 	window_add(&w, 0, start);
 	window_add(&w, 999, start);
@@ -71,15 +66,13 @@ less_than_a_microsecond_counts_as_one(void)
 	CHECK(window_share(&w, 0.5, start) <= 1152);
 }
 
-static void
-a_year_is_held_too(void)
+TEST(a_year_is_held_too)
 {
 	window_add(&w, TSPAN_SECONDS(31536000), start);
 	CHECK_EQ(TSPAN_SECONDS(31536000), window_share(&w, 0.5, start));
 }
 
-static void
-values_are_kept_for_a_minute_and_gone_after_seventy_seconds(void)
+TEST(values_are_kept_for_a_minute_and_gone_after_seventy_seconds)
 {
 	window_add(&w, 5000000, start);
 	CHECK_EQ(5000000, window_share(&w, 0.01, start));
@@ -88,8 +81,7 @@ values_are_kept_for_a_minute_and_gone_after_seventy_seconds(void)
 	CHECK_EQ(0, window_share(&w, 0.5, start + TSPAN_SECONDS(70)));
 }
 
-static void
-additions_clear_values_older_than_the_window(void)
+TEST(additions_clear_values_older_than_the_window)
 {
 	for (int i = 0; i < 30; i++)
 		window_add(
@@ -99,8 +91,7 @@ additions_clear_values_older_than_the_window(void)
 	    TSPAN_SECONDS(7), window_share(&w, 1, start + TSPAN_SECONDS(290)));
 }
 
-static void
-a_pause_of_any_length_leaves_nothing_behind(void)
+TEST(a_pause_of_any_length_leaves_nothing_behind)
 {
 	static const int pauses[] = { 61, 70, 71, 79, 80, 140, 141, 3600,
 		86400 };
@@ -117,8 +108,7 @@ a_pause_of_any_length_leaves_nothing_behind(void)
 	}
 }
 
-static void
-the_rate_is_that_of_the_last_minute(void)
+TEST(the_rate_is_that_of_the_last_minute)
 {
 	CHECK_NEAR(0, window_rate(&w, start, start));
 	for (int i = 0; i < 3; i++)
@@ -131,8 +121,7 @@ the_rate_is_that_of_the_last_minute(void)
 	CHECK_NEAR(0, window_rate(&w, 0, start + TSPAN_SECONDS(140)));
 }
 
-static void
-a_share_within_a_length_is_exact_at_the_ends_of_buckets(void)
+TEST(a_share_within_a_length_is_exact_at_the_ends_of_buckets)
 {
 	CHECK_NEAR(-1, window_within(&w, 0, start));
 	for (int i = 0; i < 3; i++)
@@ -145,8 +134,7 @@ a_share_within_a_length_is_exact_at_the_ends_of_buckets(void)
 	    -1, window_within(&w, TSPAN_SECONDS(1), start + TSPAN_SECONDS(75)));
 }
 
-static void
-a_share_within_a_bucket_is_that_of_equally_many_lengths(void)
+TEST(a_share_within_a_bucket_is_that_of_equally_many_lengths)
 {
 	double share;
 
@@ -160,8 +148,7 @@ a_share_within_a_bucket_is_that_of_equally_many_lengths(void)
 
 /* --- the histogram of all time -------------------------------------------- */
 
-static void
-bounds_rise_from_100_us_to_a_minute(void)
+TEST(bounds_rise_from_100_us_to_a_minute)
 {
 	CHECK_EQ(TSPAN_USECONDS(100), buckets_bound(0));
 	for (unsigned i = 1; i < BUCKETS_BOUNDS; i++)
@@ -169,8 +156,7 @@ bounds_rise_from_100_us_to_a_minute(void)
 	CHECK_EQ(TSPAN_SECONDS(60), buckets_bound(BUCKETS_BOUNDS - 1));
 }
 
-static void
-a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed(void)
+TEST(a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed)
 {
 	for (unsigned i = 0; i < BUCKETS_BOUNDS; i++) {
 		w = (struct window){ 0 };
@@ -183,8 +169,7 @@ a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed(void)
 }
 
 /* A thousand sessions at a time, for ten years: no integer of 64 bits. */
-static void
-the_sum_holds_centuries(void)
+TEST(the_sum_holds_centuries)
 {
 	for (int i = 0; i < 1000; i++)
 		window_add(&w, TSPAN_SECONDS(315360000), start);
@@ -193,8 +178,7 @@ the_sum_holds_centuries(void)
 	CHECK(w.ever.sum > 3.1536e11);
 }
 
-static void
-a_window_keeps_the_histogram_of_what_it_forgot(void)
+TEST(a_window_keeps_the_histogram_of_what_it_forgot)
 {
 	window_add(&w, TSPAN_MSECONDS(3), TSPAN_SECONDS(1));
 	window_add(&w, TSPAN_MSECONDS(4), start);
@@ -203,26 +187,4 @@ a_window_keeps_the_histogram_of_what_it_forgot(void)
 	CHECK_NEAR(0.007, w.ever.sum);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	RUN(an_empty_window_gives_zero);
-	RUN(the_maximum_is_exact);
-	RUN(a_percentile_is_at_most_an_eighth_too_high);
-	RUN(half_of_a_thousand_values_lie_below_the_median);
-	RUN(less_than_a_microsecond_counts_as_one);
-	RUN(a_year_is_held_too);
-	RUN(values_are_kept_for_a_minute_and_gone_after_seventy_seconds);
-	RUN(additions_clear_values_older_than_the_window);
-	RUN(a_pause_of_any_length_leaves_nothing_behind);
-	RUN(a_share_within_a_length_is_exact_at_the_ends_of_buckets);
-	RUN(a_share_within_a_bucket_is_that_of_equally_many_lengths);
-	RUN(the_rate_is_that_of_the_last_minute);
-	RUN(bounds_rise_from_100_us_to_a_minute);
-	RUN(a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed);
-	RUN(the_sum_holds_centuries);
-	RUN(a_window_keeps_the_histogram_of_what_it_forgot);
-	return check_finish();
-}
+TESTS(begin, NULL)
