@@ -427,15 +427,14 @@ poolcounter_exited(
 
 /* --- the service under a configuration ------------------------------------ */
 
-int
-poolcounter_init(struct supervisor *s)
+/* With `counter` alone: files, and so this memory, may not grow everywhere. */
+static bool
+poolcounter_map(struct poolcounter *all)
 {
-	struct poolcounter *all = calloc(1, sizeof(*all));
 	void *page = MAP_FAILED;
 
-	s->counter = all;
-	if (all == NULL)
-		return -1;
+	if (all->page != NULL)
+		return true;
 	/* What the counter could cut off, we would die of reading. */
 	all->fds[1] =
 	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -444,9 +443,21 @@ poolcounter_init(struct supervisor *s)
 	    fcntl(all->fds[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
 		page = mmap(NULL, sizeof(*all->page), PROT_READ | PROT_WRITE,
 		    MAP_SHARED, all->fds[1], 0);
-	if (page == MAP_FAILED)
+	if (page != MAP_FAILED)
+		all->page = page;
+	else if (all->fds[1] != -1)
+		(void)close(all->fds[1]);
+	return all->page != NULL;
+}
+
+int
+poolcounter_init(struct supervisor *s)
+{
+	struct poolcounter *all = calloc(1, sizeof(*all));
+
+	s->counter = all;
+	if (all == NULL)
 		return -1;
-	all->page = page;
 	all->sup = s;
 	all->io.fd = -1;
 	TAILQ_INIT(&all->listeners);
@@ -473,6 +484,9 @@ void
 poolcounter_prepare(
     struct supervisor *s, const struct conf *conf, struct openings *openings)
 {
+	if (conf->counter_len > 0 && !poolcounter_map(s->counter))
+		openings_fail(openings, errno, "counter: a page of memory: %s",
+		    strerror(errno));
 	for (size_t i = 0; i < conf->counter_len; i++)
 		if (poolcounter_find(
 			&s->counter->listeners, conf->counter[i].text) == NULL)
@@ -558,7 +572,8 @@ poolcounter_fini(struct supervisor *s)
 	if (all->io.fd != -1)
 		counter_process_close(all);
 	/* The loop closes no memory: its descriptor ends with the daemon. */
-	(void)munmap(all->page, sizeof(*all->page));
+	if (all->page != NULL)
+		(void)munmap(all->page, sizeof(*all->page));
 	timer_set(&s->loop.timers, &all->rest, TSTAMP_NEVER);
 	timer_set(&s->loop.timers, &all->again, TSTAMP_NEVER);
 	free(all);
