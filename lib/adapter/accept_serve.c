@@ -48,34 +48,6 @@
 
 /* --- one call ----------------------------------------------------------- */
 
-/* Room for the longer notification of a newer kernel. */
-union notification {
-	struct seccomp_notif n;
-	char room[512];
-};
-
-/* Receives a call. Returns 0, or -1: ENOENT, it is gone already. */
-static int
-call_receive(int notify, struct call *out)
-{
-	union notification u;
-	const struct seccomp_data *d = &u.n.data;
-
-	memset(&u, 0, sizeof(u));
-	if (ioctl(notify, SECCOMP_IOCTL_NOTIF_RECV, &u.n) == -1)
-		return -1;
-	*out = (struct call){
-		.id = u.n.id,
-		.tid = (pid_t)u.n.pid,
-		.accepts = d->nr == SYS_accept4 || d->nr == CALL_ACCEPT,
-		.fd = (int)d->args[0],
-		.flags = d->nr == SYS_accept4 ? (int)d->args[3] : 0,
-		.address = d->args[1],
-		.length = d->args[2],
-	};
-	return 0;
-}
-
 /*
  * Answers accept() with a copy of fd, as one act. Returns the number that has
  * in the program; or -1: EMFILE and the like are the program's trouble, and
@@ -685,10 +657,26 @@ accept_call(struct adapter *a, struct call *c)
 void
 serve_call(struct adapter *a)
 {
+	/* Room for the longer notification of a newer kernel. */
+	union {
+		struct seccomp_notif n;
+		char room[512];
+	} u = { .room = "" };
+	const struct seccomp_data *d = &u.n.data;
 	struct call c;
 
-	if (call_receive(a->program.notify, &c) == -1)
+	/* ENOENT: it is gone already. */
+	if (ioctl(a->program.notify, SECCOMP_IOCTL_NOTIF_RECV, &u.n) == -1)
 		return;
+	c = (struct call){
+		.id = u.n.id,
+		.tid = (pid_t)u.n.pid,
+		.accepts = d->nr == SYS_accept4 || d->nr == CALL_ACCEPT,
+		.fd = (int)d->args[0],
+		.flags = d->nr == SYS_accept4 ? (int)d->args[3] : 0,
+		.address = d->args[1],
+		.length = d->args[2],
+	};
 	/* The thread's former call was interrupted, or has been answered. */
 	calls_forget(&a->calls, c.tid);
 	if (!c.accepts)
