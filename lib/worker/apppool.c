@@ -454,7 +454,7 @@ apppool_retire(void)
 static int say_text(const char *verb, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
-/* Says one line of printable ASCII. */
+/* Says one line of printable ASCII; before READY, why it fails alone. */
 static int
 say_text(const char *verb, const char *fmt, va_list ap)
 {
@@ -463,7 +463,8 @@ say_text(const char *verb, const char *fmt, va_list ap)
 	size_t room = sizeof(message) - used;
 	int len;
 
-	if (worker.channel.fd == -1)
+	if (worker.channel.fd == -1 ||
+	    (!atomic_load(&worker.ready) && strcmp(verb, WIRE_FAIL) != 0))
 		return worker_error(ENOTCONN);
 	(void)snprintf(message, sizeof(message), "%s ", verb);
 	len = vsnprintf(message + used, room, fmt, ap);
@@ -491,8 +492,6 @@ apppool_event(const char *fmt, ...)
 	va_list ap;
 	int result;
 
-	if (!atomic_load(&worker.ready))
-		return worker_error(ENOTCONN);
 	va_start(ap, fmt);
 	result = say_text(WIRE_EVENT, fmt, ap);
 	va_end(ap);
@@ -505,8 +504,6 @@ apppool_status(const char *fmt, ...)
 	va_list ap;
 	int result;
 
-	if (!atomic_load(&worker.ready))
-		return worker_error(ENOTCONN);
 	va_start(ap, fmt);
 	result = say_text(WIRE_STATUS, fmt, ap);
 	va_end(ap);
