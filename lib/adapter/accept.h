@@ -2,7 +2,7 @@
 #define ADAPTER_ACCEPT_H
 
 /*
- * What the parts of apppool-accept know of each other, lowest part first. The
+ * The parts of apppool-accept as they know each other, lowest part first. The
  * loop, accept.c, is above all of them; functions are grouped by the file that
  * defines them, accept_NAME.c.
  */

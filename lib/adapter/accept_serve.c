@@ -27,7 +27,7 @@
 #include "sys/wire.h"
 #include "worker/worker.h"
 
-/* Some architectures have accept4(2) alone. */
+/* Architectures without accept(2) have accept4(2) alone. */
 #ifdef SYS_accept
 #define CALL_ACCEPT SYS_accept
 #else

@@ -56,7 +56,7 @@ view_has(pid_t tid, int its_fd, int our_fd, ino_t inode)
 	if (inode == 0) {
 		if (order != -1)
 			return order == 0 ? VIEW_YES : VIEW_NO;
-		/* Some sandboxes and kernels lack kcmp(2). */
+		/* Sandboxes and kernels may lack kcmp(2). */
 		if (fstat(our_fd, &st) == -1)
 			return VIEW_DENIED;
 		inode = st.st_ino;

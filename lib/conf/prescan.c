@@ -254,7 +254,7 @@ read_tokens(struct prescan *p)
 	struct token *list = NULL;
 	unsigned ends = 0;
 
-	/* Some editors put a byte order mark before the text. */
+	/* Editors may put a byte order mark before the text. */
 	if (strncmp(p->next, "\xef\xbb\xbf", 3) == 0)
 		p->next += 3;
 	if (nul != NULL) {

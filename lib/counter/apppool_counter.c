@@ -138,7 +138,7 @@ service_listen(struct service *s, const struct listener_spec *spec, bool shared,
 		errno = error;
 		return false;
 	}
-	/* What comes from the daemon is ours to close and to shut down. */
+	/* Listeners of the daemon are ours to close and to shut down. */
 	l->acceptor.listener.inherited = shared;
 	l->service = s;
 	l->number = number;
@@ -500,7 +500,7 @@ main(int argc, char **argv)
 		service_usage(stderr);
 		return EX_USAGE;
 	}
-	/* Nobody is to look into us, or at the clients that we have. */
+	/* No process of the user is to look into us, or at our clients. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (log_open(&log) == -1 || manager_open() == -1) {
 		perror("apppool-counter");

@@ -189,7 +189,7 @@ rank_bucket(
 	return &c->rank_buckets[hash & c->rank_mask];
 }
 
-/* Those who wait under this limit: their rank + 1, or 0. */
+/* The waiters under this limit: their rank + 1, or 0. */
 static uint32_t
 rank_find(
     const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)

@@ -20,7 +20,7 @@
 #define INPUT_MAX (LANGUAGE_LINE_MAX + READ_MAX)
 
 /*
- * What work costs, in tenths of a microsecond as measured on one machine:
+ * The cost of work, in tenths of a microsecond as measured on one machine:
  * only the proportions matter.
  */
 #define COST_RECEIVE 10

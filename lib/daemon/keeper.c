@@ -166,7 +166,7 @@ keeper_queue_closing(struct keeper_app *app, int fd, bool drain)
 		app->closings = closings;
 		app->closings_room = room;
 	}
-	/* What waits keeps its app. */
+	/* A descriptor that waits keeps its app. */
 	if (app->nclosings == 0)
 		app->refs++;
 	closings[app->nclosings++] = (struct keeper_closing){ fd, drain };
@@ -332,8 +332,8 @@ keeper_free_output(struct output *o)
 }
 
 /*
- * Nobody reads the output any more: our ends are closed by the keeper; or here,
- * if one that is stalled has copies. Frees it if the worker is gone.
+ * Ends the reading of an output: our ends are closed by the keeper; or here, if
+ * a stalled keeper has copies. Frees it if the worker is gone.
  */
 static void
 keeper_give_up(struct output *o, bool here, tstamp now)
@@ -498,7 +498,7 @@ keeper_heard(
 		} else if (told == KEEPER_LEAVE) {
 			keeper_give_up(o, false, now);
 		} else if (told == KEEPER_CLOSE && !k->dead) {
-			/* What a dead one had copies of, it has no more. */
+			/* A dead keeper has no copies any more. */
 			keeper_release(all);
 		}
 		break;
@@ -624,7 +624,7 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 	struct output *o, *next;
 	bool held, culprit, failed;
 
-	/* What it was given and had not closed itself is as it was. */
+	/* Descriptors that it was given and had not closed are as they were. */
 	all->current = NULL;
 	all->closes = false;
 	while ((o = TAILQ_FIRST(&all->said)) != NULL)
@@ -651,7 +651,7 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 	keeper_hasten(all);
 }
 
-/* It is dead, or did not start; nothing is lost but what it had in hand. */
+/* The keeper is dead, or did not start: what it had in hand is lost. */
 static void
 keeper_lose(struct keeper *k, tstamp now)
 {
@@ -660,7 +660,7 @@ keeper_lose(struct keeper *k, tstamp now)
 	keeper_free(k);
 }
 
-/* Nobody remembers it any more. */
+/* The stalled keeper is forgotten. */
 static void
 keeper_forget(struct timer *t, tstamp now)
 {
@@ -672,7 +672,7 @@ keeper_forget(struct timer *t, tstamp now)
 		k->app->stalls--;
 	TAILQ_REMOVE(&all->stalled, k, next);
 	keeper_free(k);
-	/* What is left of its app may be closed now. */
+	/* Descriptors of its app may be closed now. */
 	keeper_hasten(all);
 }
 
@@ -701,7 +701,7 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 	k->io.fd = -1;
 	if (busy != 0 && (k->app = keeper_app_get(s, k->page->app)) != NULL)
 		k->app->stalls++;
-	/* Nobody's fault is told if it has been stopped while it slept. */
+	/* No app is at fault if the keeper was stopped while it slept. */
 	if (k->app == NULL)
 		log_warnx("keeper (pid %ld) does not answer: another takes "
 			  "over",
@@ -739,7 +739,8 @@ keeper_look(struct timer *t, tstamp now)
 
 	if (!k->told && atomic_load(&page->busy) == 0) {
 		atomic_store(&page->watched, 0);
-		/* It may be busy now, and have seen that it was watched. */
+		/* The keeper may be busy now, and have seen that it was
+		 * watched. */
 		if (atomic_load(&page->busy) == 0)
 			return;
 		atomic_store(&page->watched, 1);
@@ -849,7 +850,7 @@ keeper_started(struct lane_job *job, tstamp now)
 		keeper_lose(k, now);
 		return;
 	}
-	/* It may have gone without a look until now. */
+	/* The keeper may have gone without a look until now. */
 	atomic_store(&k->page->watched, 1);
 	k->moved_at = now;
 	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
@@ -909,7 +910,7 @@ keeper_get(struct keepers *all, tstamp now)
 
 	if (all->current != NULL || now < all->rest)
 		return all->current;
-	/* Somebody stops each: a system like that is left alone, too. */
+	/* Each new keeper is stopped: a system like that is left alone. */
 	TAILQ_FOREACH(k, &all->stalled, next)
 		blameless += k->app == NULL;
 	if (blameless < KEEPER_STALLS)
@@ -1008,7 +1009,7 @@ keeper_go_on(struct timer *t, tstamp now)
 		told =
 		    keeper_tell(k, KEEPER_CLOSED, NULL, "", "", NULL, 0, now);
 	} else if (!TAILQ_EMPTY(&all->retakes)) {
-		/* Those of apps that have not stalled a keeper come first. */
+		/* Apps that have not stalled a keeper come first. */
 		TAILQ_FOREACH(r, &all->retakes, next)
 			if (r->app->stalls == 0)
 				break;
@@ -1023,7 +1024,7 @@ keeper_go_on(struct timer *t, tstamp now)
 		    o->id, o->app->name, "", o->ends,
 		    o->held ? 0 : KEEPER_HOLD_FDS, now);
 	} else if (app != NULL) {
-		/* Others are first the next time. */
+		/* Other apps are first the next time. */
 		TAILQ_REMOVE(&all->apps, app, next);
 		TAILQ_INSERT_TAIL(&all->apps, app, next);
 		turn_for(TURN_NO_APP);

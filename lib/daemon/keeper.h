@@ -88,7 +88,7 @@ struct output {
 };
 
 /*
- * What a dead worker has not received, embedded in its struct and left alone
+ * The unread messages of a dead worker, embedded in its struct and left alone
  * from keeper_take_back() until end() is called.
  *
  * That a message is one of ours, and the descriptor the one that was sent with
@@ -223,7 +223,7 @@ struct keeper_sight {
 
 #define KEEPER_SIGHTS (KEEPER_STALLS + 1)
 
-/* Those of the app, the oldest first; their number. */
+/* The keepers of the app, the oldest first; their number. */
 size_t keeper_sights(
     const struct group *g, struct keeper_sight out[KEEPER_SIGHTS]);
 

@@ -95,7 +95,7 @@ keeper_say(const char *buf, size_t len, int fd)
 }
 
 /*
- * What is done next may wait for somebody. The daemon stops watching before it
+ * The next call may wait for somebody. The daemon stops watching before it
  * looks a last time whether the keeper is busy: one of both sees the other.
  */
 static void
@@ -221,7 +221,8 @@ keeper_read_lines(struct source *s, size_t bytes)
 		ssize_t n = read(
 		    s->fd, text + len, room < KEEPER_TEXT ? room : KEEPER_TEXT);
 
-		/* Nobody can print any more: there will be no other event. */
+		/* No process can print any more: there will be no other event.
+		 */
 		if (n == 0)
 			(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
 		if (n <= 0)
@@ -407,7 +408,7 @@ keeper_hear(void)
 	static size_t nclosing;
 	const char *how = closing_said + KEEPER_HEAD, done = KEEPER_DONE;
 	struct fdpass_got got;
-	/* What is to be closed is closed before anything else is touched. */
+	/* Descriptors in hand are closed before anything else is touched. */
 	ssize_t n = fdpass_recv(KEEPER_FD, buf, KEEPER_SAID_MAX,
 	    nclosing > 0 ? 0 : MSG_DONTWAIT, &got);
 
@@ -438,7 +439,7 @@ keeper_hear(void)
 		keeper_empty(buf + 1, got.fds[0]);
 		return true;
 	case KEEPER_CLOSE:
-		/* They are kept until the daemon has closed its own. */
+		/* Our copies are kept until the daemon has closed its own. */
 		if (got.nfds > KEEPER_CLOSE_FDS)
 			_exit(EX_OSERR);
 		keeper_close_all(closing, nclosing, how);
@@ -485,7 +486,7 @@ main(void)
 	}
 	(void)close(KEEPER_PAGE_FD);
 	for (;;) {
-		/* What the daemon says may take away what has an event. */
+		/* The daemon may take away a pipe that has an event. */
 		while (keeper_hear())
 			continue;
 		atomic_store(&page->busy, 0);

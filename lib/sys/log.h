@@ -113,7 +113,7 @@ void log_put(struct logline *line);
 void log_at(enum log_level level, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Those without an x add ": " and the text of errno. */
+/* Functions without an x add ": " and the text of errno. */
 #define log_error(...) log_at(LOG_LEVEL_ERROR, errno, __VA_ARGS__)
 #define log_errorx(...) log_at(LOG_LEVEL_ERROR, 0, __VA_ARGS__)
 #define log_warn(...) log_at(LOG_LEVEL_WARN, errno, __VA_ARGS__)

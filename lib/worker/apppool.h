@@ -46,7 +46,7 @@ extern "C" {
 int apppool_open(void);
 
 /*
- * What the daemon calls this process.  The strings last until the end of the
+ * The daemon's names for this process.  The strings last until the end of the
  * process.  The slot, 0 to max_processes - 1, is never shared by two living
  * processes of the app, and is used again; a template has none, ENOTCONN, and
  * its workers have an identifier and a slot of their own.

@@ -533,7 +533,7 @@ apppool_lock(const char *key, int workers, int maxqueue, int timeout, int how)
 	copy = strdup(key);
 	if (copy == NULL)
 		return -1;
-	/* Some services know whole seconds only. */
+	/* Services may know whole seconds only. */
 	(void)snprintf(seconds, sizeof(seconds), "%d.%03d", timeout / 1000,
 	    timeout % 1000);
 	if (timeout % 1000 == 0)

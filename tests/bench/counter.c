@@ -57,8 +57,8 @@
 /* --- servers ------------------------------------------------------------ */
 
 /*
- * They listen at TCP, as poolcounterd knows nothing else, and end with the
- * program, which an error ends.
+ * All servers listen at TCP, as poolcounterd knows nothing else, and end with
+ * the program, which an error ends.
  */
 enum lockserver_name {
 	LOCKSERVER_ECHO,

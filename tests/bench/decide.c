@@ -150,7 +150,7 @@ decide_fini(struct decide *d)
 	free(d->handed);
 }
 
-/* One session ends, another connection of its app arrives. */
+/* A session ends, another connection of its app arrives. */
 static void
 decide_connection(struct decide *d)
 {

@@ -523,7 +523,7 @@ check_unread(void)
 		if (fd != -1)
 			close(fd);
 		message[n] = '\0';
-		/* Others were not meant well. */
+		/* Other answers were not meant well. */
 		if (strchr(message, ' ') != strrchr(message, ' '))
 			unread++;
 	}

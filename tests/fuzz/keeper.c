@@ -61,7 +61,7 @@ enum step {
 #define APP "web"
 #define HEAD (KEEPER_HEAD + sizeof(APP))
 
-/* Its descriptor is its number. */
+/* The descriptor of a pipe is its number. */
 static struct worker {
 	char id[KEEPER_ID_LEN];
 	char verb;

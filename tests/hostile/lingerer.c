@@ -53,7 +53,7 @@ client(in_port_t port)
 	return fd;
 }
 
-/* Some clients come and go, again and again. */
+/* Clients come and go, again and again. */
 static void
 visit(in_port_t port)
 {

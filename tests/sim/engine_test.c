@@ -298,7 +298,7 @@ kill_at_second(uint32_t request)
 #define BEGUN "started at -200; ready 0 at 0; arrived 0 at 0; "
 #define ARRIVED BEGUN "arrived 1 at 10; arrived 2 at 20; "
 
-/* What the manager was told, and what came of it. */
+/* The manager's facts, and its actions. */
 static const struct {
 	const char *fact;
 	struct script script;

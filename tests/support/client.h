@@ -2,7 +2,7 @@
 #define SUPPORT_CLIENT_H
 
 /*
- * One connection of a client, from connect() to its end: a state machine that
+ * The connection of a client, from connect() to its end: a state machine that
  * is told of events and shows by its state what it waits for.
  */
 

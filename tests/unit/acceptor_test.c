@@ -199,7 +199,7 @@ TEST(a_listener_that_was_shut_down_is_opened_anew)
 	CHECK_EQ(1, arrivals);
 }
 
-/* What is in the queue stays there for the programs that have the socket. */
+/* Connections in the queue stay for the programs that have the socket. */
 TEST(hiding_a_unix_socket_removes_its_file_alone)
 {
 	struct lane lane;

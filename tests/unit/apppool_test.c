@@ -727,7 +727,7 @@ TEST_ALONE(a_template_forks_our_children_with_a_name_and_a_group_of_their_own)
 	check_ends(template);
 }
 
-/* What of the three a template has closed is open in its workers. */
+/* Of the three, those that a template has closed are open in its workers. */
 TEST_ALONE(after_fork_prints_in_the_worker_whatever_its_template_has_closed)
 {
 	for (closed = 0; closed < 8; closed++) {

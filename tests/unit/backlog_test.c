@@ -1,4 +1,4 @@
-/* Which processes hold connections, and what has changed meanwhile. */
+/* The processes that hold connections, and changes meanwhile. */
 
 #include <netinet/in.h>
 

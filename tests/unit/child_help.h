@@ -1,7 +1,7 @@
 #ifndef TESTS_UNIT_CHILD_HELP_H
 #define TESTS_UNIT_CHILD_HELP_H
 
-/* What tests of children have in common. */
+/* The common part of tests of children. */
 
 #include <grp.h>
 #include <time.h>

@@ -22,7 +22,7 @@ static char conf_folder[] = "/tmp/apppoold-conf-test.XXXXXX";
 /* The smallest app without a mistake, to go with the text under test. */
 #define ANY_APP "app \"any\" { handoff = none command = \"/bin/true\" }\n"
 
-/* One app with these options, on line 1. */
+/* An app with these options, on line 1. */
 #define APP(options) \
 	"app \"a\" { listen = \"127.0.0.1:0\" command = \"/bin/true\" " options \
 	" }\n"
@@ -161,7 +161,7 @@ mistakes_with(unsigned flags, const char *text)
 		free(mistakes_found); \
 	} while (0)
 
-/* What is said of a text, which is loaded with these flags. */
+/* The findings in a text, which is loaded with these flags. */
 struct fact {
 	const char *name; /* NULL: goes on with the fact before */
 	unsigned flags;

@@ -1,4 +1,4 @@
-/* What apppoolctl makes of answers: lines, and the table of all apps. */
+/* Answers as apppoolctl shows them: lines, and the table of all apps. */
 
 #include <stdlib.h>
 #include <string.h>

@@ -113,7 +113,7 @@ fixture_end(void)
 		if (sup.accepted[c].fd > 0)
 			close(sup.accepted[c].fd);
 	backlog_fini(fixture.group);
-	/* What a keeper would close is closed here. */
+	/* Descriptors that a keeper would close are closed here. */
 	keeper_hear_out(&sup, fixture.now);
 	group_free(fixture.group);
 	keeper_fini(&sup);

@@ -1,4 +1,4 @@
-/* What the daemon closes itself, and what it has the keeper do. */
+/* Descriptors that the daemon closes itself, and those of the keeper. */
 
 #include <sys/ioctl.h>
 #include <sys/resource.h>

@@ -57,7 +57,7 @@ begin(void)
 	page = mmap(
 	    NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
 	NEED(page != MAP_FAILED);
-	/* Nobody is to be told that it is busy. */
+	/* The daemon watches: it is not told that the keeper is busy. */
 	page->watched = 1;
 	CHECK_EQ(0, fdpass_pair(ends));
 	pid = fork();

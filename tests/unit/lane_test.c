@@ -138,7 +138,7 @@ begin(void)
 	CHECK_EQ(0, lane_start(&lane, &loop, "lane test", NULL));
 }
 
-/* What is stuck goes on. */
+/* The stuck job goes on. */
 static void
 end(void)
 {

@@ -487,7 +487,7 @@ nothing(int sig)
 	(void)sig;
 }
 
-/* Another process with a copy of the socket may change the flag. */
+/* A process with a copy of the socket may change the flag. */
 TEST_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted)
 {
 	const struct sigaction action = { .sa_handler = nothing };

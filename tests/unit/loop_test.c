@@ -196,7 +196,7 @@ TEST(a_turn_handles_a_bounded_number)
 	for (int i = 0; i < MANY; i++)
 		probe_init(&probes[i], &l, 1, EPOLLIN);
 	CHECK_EQ(LOOP_BATCH, loop_turn(&l, 0));
-	/* Those that were left over are not left out the next time. */
+	/* Events that were left over are not left out the next time. */
 	CHECK_EQ(LOOP_BATCH, loop_turn(&l, 0));
 	for (int i = 0; i < MANY; i++) {
 		CHECK(probes[i].calls > 0);

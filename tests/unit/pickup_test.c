@@ -134,7 +134,7 @@ fall_idle(void)
 {
 	struct worker *w = sup.workers[0];
 
-	/* Its own prefetched connection comes first. */
+	/* The process's own prefetched connection comes first. */
 	finish(w);
 	CHECK(receive(w) > 0);
 	fixture.now += TSPAN_MSECONDS(20);
@@ -303,7 +303,7 @@ TEST(a_connection_comes_back_with_its_socket)
 	channel_take(&sup, &met[0], fixture.now);
 	CHECK(says(conn, conn == third ? "c" : "d"));
 	CHECK_EQ(0, receive(from));
-	/* What was taken back does not count as received. */
+	/* A connection that was taken back does not count as received. */
 	later_is_late_since(from, TSTAMP_NEVER);
 	pool_check(&sup.pool);
 	/* The idle process gets it. */

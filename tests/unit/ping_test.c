@@ -15,7 +15,8 @@
 static struct ping_answer answer;
 static struct text request;
 
-/* What is read: in pieces of so many bytes, and then an end, or an error. */
+/* The answer is read in pieces of so many bytes, and then an end, or an error.
+ */
 static struct {
 	const char *data;
 	size_t left;
@@ -87,7 +88,7 @@ TEST(an_answer_of_http_has_a_status_and_a_reason)
 	CHECK(ping_is_good(&answer));
 }
 
-/* What is wrong with an answer (NULL: nothing), and its status. */
+/* The fault of an answer (NULL: none), and its status. */
 static const struct {
 	const char *text;
 	const char *why;
@@ -253,7 +254,7 @@ TEST(the_beginning_of_stderr_is_kept)
 	CHECK_STR("PHP message: line 1 line 2", answer.complaint);
 }
 
-/* What was put is no whole answer, for this reason. */
+/* The bytes put are no whole answer, for this reason. */
 static void
 check_broken(const char *why)
 {

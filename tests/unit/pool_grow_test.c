@@ -261,7 +261,7 @@ TEST(a_linear_step_is_one_process_those_starting_not_counted)
 	AFTER(rig_at(300), "spawn 3");
 }
 
-/* What it starts is ready within a millisecond, and soon busy. */
+/* Processes are ready within a millisecond, and soon busy. */
 TEST(linear_steps_are_start_delay_apart_however_short_starts_are)
 {
 	rig.o.growth = GROWTH_LINEAR;

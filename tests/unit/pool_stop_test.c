@@ -163,7 +163,7 @@ TEST(a_leaving_app_ends_after_its_stop_timeout)
 	NOT_BEFORE(20000, "refuse 1 stopping, term 0");
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 	AFTER(rig_at(25000), "kill 0");
-	/* What it has not received is not served any more, either. */
+	/* Connections it has not received are not served any more, either. */
 	rig_died(0, END_SIGNAL);
 	AFTER(rig_retaken(0), "refuse 0 stopping");
 	rig_gone(0);
@@ -216,7 +216,7 @@ TEST(a_closing_app_serves_what_its_last_process_did_not_receive)
 
 TEST(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout)
 {
-	/* Its kill_timeout is 5 s. */
+	/* The app's kill_timeout is 5 s. */
 	rig_busy(rig_options(), 1, 1);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
 	AFTER(rig_at(1000), "term 0, kill 0");

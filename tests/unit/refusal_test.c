@@ -1,5 +1,5 @@
 /*
- * What clients are answered that an app refuses, and how long their connections
+ * Answers to clients that an app refuses, and how long their connections
  * are kept; in virtual time, on real sockets.
  */
 

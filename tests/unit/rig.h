@@ -85,7 +85,7 @@ rig_end(void)
 	rig.memory = NULL;
 }
 
-/* Another pool, with rig.o of its own, in the place of the one there is. */
+/* A new pool, with rig.o of its own, in the place of the former. */
 static inline void
 rig_begin_with(struct pool_limits limits, uint32_t max_processes)
 {
@@ -246,7 +246,7 @@ rig_at(int64_t ms)
 	rig.now = until;
 }
 
-/* What the pool wants done then, and nothing a millisecond before. */
+/* The pool wants these done then, and nothing a millisecond before. */
 #define NOT_BEFORE(ms, wanted) \
 	do { \
 		AFTER(rig_at((ms)-1), ""); \

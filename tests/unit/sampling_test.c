@@ -69,7 +69,7 @@ TEST(each_process_is_sampled_once_in_update_interval)
 	begin(3, LIMIT);
 	start = fixture.now;
 	CHECK_EQ(start + TSPAN_SECONDS(10), sup.sampling.timer.at);
-	/* One that was sampled a moment ago is left out. */
+	/* A process that was sampled a moment ago is left out. */
 	sampling_memory(sup.workers[1], start + TSPAN_SECONDS(9));
 	fixture.now = sup.sampling.timer.at;
 	turn();
@@ -119,7 +119,7 @@ TEST(a_reload_may_set_max_memory)
 	fixture.web.pool.max_memory = LIMIT;
 	sampling_begin(fixture.group, fixture.now);
 	CHECK_EQ(fixture.now + TSPAN_SECONDS(10), sup.sampling.timer.at);
-	/* Another takes it away: the round that is due is the last one. */
+	/* A new configuration takes it away: the round due is the last. */
 	fixture.web.pool.max_memory = 0;
 	fixture.now = sup.sampling.timer.at;
 	turn();

@@ -78,7 +78,7 @@ close_pair(struct pair *p)
 		close(p->conn);
 }
 
-/* What there is of a socket's kin. */
+/* The kin of a socket. */
 struct kin {
 	const struct pair *of;
 	uint32_t inodes[16]; /* of connections that a process has */

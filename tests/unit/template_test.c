@@ -1,4 +1,4 @@
-/* Which process a worker is that a template was asked to fork. */
+/* The process of a worker that a template was asked to fork. */
 
 #include <sys/wait.h>
 
@@ -30,7 +30,7 @@ begin(void)
 	w = worker_new(fixture.group, 0);
 	NEED(w != NULL && channel_open(w) == 0);
 	pool_start_queued(&sup.pool, 0, false, fixture.now);
-	/* It is not started by itself where it is not forked. */
+	/* A worker is not started by itself where it is not forked. */
 	pool_stop_now(&sup.pool, TSPAN_SECONDS(5), fixture.now);
 	NEED(fork_begin(w, by->w));
 }

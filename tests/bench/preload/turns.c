@@ -24,7 +24,7 @@ static void __attribute__((constructor)) turns_open(void)
 	int fd = path == NULL ? -1 : open(path, O_RDWR | O_CLOEXEC);
 	void *mem;
 
-	/* Its children are no loops. */
+	/* Children of the loop are no loops. */
 	(void)unsetenv("TURNS");
 	(void)unsetenv("LD_PRELOAD");
 	if (fd == -1)
