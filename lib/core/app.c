@@ -8,21 +8,13 @@
 #include "core/app.h"
 
 /* The state after each event.  HOLE: an event that cannot be here. */
-enum {
-	HOLE = 255,
-	FREE = APP_FREE,
-	RUNNING = APP_RUNNING,
-	EMPTYING = APP_EMPTYING,
-	HOLDING = APP_HOLDING,
-	HELD = APP_HELD,
-	CLOSING = APP_CLOSING,
-	DRAINED = APP_DRAINED,
-	STOPPING = APP_STOPPING,
-	STUCK = APP_STUCK,
-	OVER = APP_OVER
-};
-
 /* clang-format off */
+enum {
+	HOLE = 255, FREE = APP_FREE, RUNNING = APP_RUNNING,
+	EMPTYING = APP_EMPTYING, HOLDING = APP_HOLDING, HELD = APP_HELD,
+	CLOSING = APP_CLOSING, DRAINED = APP_DRAINED, STOPPING = APP_STOPPING,
+	STUCK = APP_STUCK, OVER = APP_OVER
+};
 static const unsigned char phases[APP_PHASES][APP_EVENTS] = {
 /*	            ADDED    MUTED    SHUT      RESUMED  CLOSED    EMPTIED   SERVED    RETURNED ENDED     LEFT  L_STUCK UNSTUCK   FREED */
 [APP_FREE] =     { RUNNING, HOLE,    HOLE,     HOLE,    HOLE,     HOLE,     HOLE,     HOLE,    HOLE,     HOLE, HOLE,  HOLE,     HOLE },
@@ -36,7 +28,6 @@ static const unsigned char phases[APP_PHASES][APP_EVENTS] = {
 [APP_STUCK] =    { HOLE,    HOLE,    HOLE,     RUNNING, STUCK,    STUCK,    HOLE,     HOLE,    STUCK,    HOLE, HOLE,  STOPPING, HOLE },
 [APP_OVER] =     { HOLE,    HOLE,    HOLE,     HOLE,    OVER,     OVER,     HOLE,     HOLE,    OVER,     HOLE, HOLE,  HOLE,     FREE },
 };
-
 /* clang-format on */
 
 void
