@@ -67,7 +67,4 @@ struct actions {
 	uint32_t count;
 };
 
-/* In words, as for the log. */
-const char *action_cause_name(enum action_cause cause);
-
 #endif

@@ -133,20 +133,3 @@ actions_next(struct pool *p, struct action *out)
 	}
 	return false;
 }
-
-/* --- names -------------------------------------------------------------- */
-
-const char *
-action_cause_name(enum action_cause cause)
-{
-	static const char *const names[] = {
-		[CAUSE_FULL] = "the queue is full",
-		[CAUSE_TIMED_OUT] = "it waited for queue_timeout",
-		[CAUSE_APP_FAILED] = "the app has failed",
-		[CAUSE_LIMIT] = "its limit does not let it in",
-		[CAUSE_RETRIES] = "retry_limit processes died under it",
-		[CAUSE_STOPPING] = "the app stops",
-	};
-
-	return names[cause];
-}

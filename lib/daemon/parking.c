@@ -470,6 +470,13 @@ waiters_tell_full(struct group *g, tstamp now)
 void
 waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 {
+	static const char *const causes[] = {
+		[CAUSE_TIMED_OUT] = "it waited for queue_timeout",
+		[CAUSE_APP_FAILED] = "the app has failed",
+		[CAUSE_LIMIT] = "its limit does not let it in",
+		[CAUSE_RETRIES] = "retry_limit processes died under it",
+		[CAUSE_STOPPING] = "the app stops",
+	};
 	struct group *g = s->groups[a->app];
 	struct accepted *c = &s->accepted[a->conn];
 	char suffix[LOG_SUFFIX];
@@ -478,8 +485,7 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 		waiters_tell_full(g, now);
 	else if (log_rate_allows(&g->refuse_rate, now, suffix))
 		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
-		    "a connection is refused: %s%s",
-		    action_cause_name(a->cause), suffix);
+		    "a connection is refused: %s%s", causes[a->cause], suffix);
 	parking_forget(s, c);
 	refusal_begin(g, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;
