@@ -590,7 +590,7 @@ put_samples(
 	switch (f->form) {
 	case FORM_BUCKETS:
 		for (unsigned i = 0; i <= BUCKETS_BOUNDS; i++) {
-			tspan top = i < BUCKETS_BOUNDS ? buckets_bound(i) : 0;
+			tspan top = i < BUCKETS_BOUNDS ? buckets_bounds[i] : 0;
 
 			(void)snprintf(bound, sizeof(bound), "%g%s",
 			    tspan_to_seconds(top),

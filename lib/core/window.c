@@ -1,13 +1,12 @@
 /* Percentiles over the last minute, and histograms of all time. */
 
-#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/window.h"
 
-static const tspan buckets_bounds[BUCKETS_BOUNDS] = {
+const tspan buckets_bounds[BUCKETS_BOUNDS] = {
 	TSPAN_USECONDS(100),
 	TSPAN_USECONDS(250),
 	TSPAN_USECONDS(500),
@@ -27,13 +26,6 @@ static const tspan buckets_bounds[BUCKETS_BOUNDS] = {
 	TSPAN_SECONDS(30),
 	TSPAN_SECONDS(60),
 };
-
-tspan
-buckets_bound(unsigned bucket)
-{
-	assert(bucket < BUCKETS_BOUNDS);
-	return buckets_bounds[bucket];
-}
 
 static uint32_t
 window_bucket(tspan value)

@@ -23,8 +23,8 @@ struct buckets {
 	double sum; /* seconds */
 };
 
-/* The longest time in a bucket; bucket: less than BUCKETS_BOUNDS. */
-tspan buckets_bound(unsigned bucket);
+/* The longest time in each bucket. */
+extern const tspan buckets_bounds[BUCKETS_BOUNDS];
 
 #define WINDOW_SLOTS 7
 #define WINDOW_SLOT TSPAN_SECONDS(10)

@@ -150,18 +150,18 @@ TEST(a_share_within_a_bucket_is_that_of_equally_many_lengths)
 
 TEST(bounds_rise_from_100_us_to_a_minute)
 {
-	CHECK_EQ(TSPAN_USECONDS(100), buckets_bound(0));
+	CHECK_EQ(TSPAN_USECONDS(100), buckets_bounds[0]);
 	for (unsigned i = 1; i < BUCKETS_BOUNDS; i++)
-		CHECK(buckets_bound(i) > buckets_bound(i - 1));
-	CHECK_EQ(TSPAN_SECONDS(60), buckets_bound(BUCKETS_BOUNDS - 1));
+		CHECK(buckets_bounds[i] > buckets_bounds[i - 1]);
+	CHECK_EQ(TSPAN_SECONDS(60), buckets_bounds[BUCKETS_BOUNDS - 1]);
 }
 
 TEST(a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed)
 {
 	for (unsigned i = 0; i < BUCKETS_BOUNDS; i++) {
 		w = (struct window){ 0 };
-		window_add(&w, i == 0 ? 0 : buckets_bound(i - 1) + 1, start);
-		window_add(&w, buckets_bound(i), start);
+		window_add(&w, i == 0 ? 0 : buckets_bounds[i - 1] + 1, start);
+		window_add(&w, buckets_bounds[i], start);
 		CHECK_EQ(2, w.ever.counts[i]);
 	}
 	window_add(&w, TSPAN_SECONDS(31536000), start);
