@@ -7,6 +7,7 @@
  */
 
 #include <fcntl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "daemon/group.h"
@@ -51,11 +52,18 @@ static void
 sampling_cpu(struct worker *w, tstamp now)
 {
 	bool first = w->cpu_at == 0, idle;
+	struct timespec ts;
+	clockid_t clock;
 	tspan used, passed = now - w->cpu_at, before = w->cpu;
 
-	/* A process that is dead and not reaped yet has used what it has. */
-	if (procinfo_cpu(w->pid, &used) == -1)
+	/*
+	 * Exact to the nanosecond, with threads that have ended. A process that
+	 * is dead and not reaped yet has used what it has.
+	 */
+	if (clock_getcpuclockid(w->pid, &clock) != 0 ||
+	    clock_gettime(clock, &ts) == -1)
 		return;
+	used = TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
 	w->cpu = used;
 	w->cpu_at = now;
 	if (first || passed <= 0)

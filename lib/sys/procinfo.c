@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sys/procinfo.h"
@@ -165,23 +164,6 @@ procinfo_read(pid_t pid, bool child, struct procinfo *out)
 	result = procinfo_parse(procinfo_openat(folder, "stat"), out);
 	close(folder);
 	return result;
-}
-
-int
-procinfo_cpu(pid_t pid, tspan *out)
-{
-	struct timespec ts;
-	clockid_t clock;
-	int error = clock_getcpuclockid(pid, &clock);
-
-	if (error == 0 && clock_gettime(clock, &ts) == -1)
-		error = errno == EINVAL ? ESRCH : errno;
-	if (error != 0) {
-		errno = error;
-		return -1;
-	}
-	*out = TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-	return 0;
 }
 
 int

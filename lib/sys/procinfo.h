@@ -49,12 +49,6 @@ int procinfo_read(pid_t, bool child, struct procinfo *out);
 pid_t procinfo_child(pid_t parent);
 
 /*
- * The processor time that the process and its threads have used, ended threads
- * included, children not; exact to the nanosecond. Returns 0, or -1.
- */
-int procinfo_cpu(pid_t, tspan *out);
-
-/*
  * Calls found() with the inode number of each socket the process has open;
  * which takes long if there are thousands. Returns 0, or -1.
  */
