@@ -1,5 +1,7 @@
 /* The commands of the control socket; see apppoolctl(8). */
 
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -422,6 +424,25 @@ run_help(struct client *cl, char *const *args)
 
 /* --- rights ------------------------------------------------------------- */
 
+/* Whether the peer of this identity is in the group, or was as it connected. */
+static bool
+allow_member(int fd, const struct ucred *peer, gid_t gid)
+{
+	gid_t *groups = NULL;
+	socklen_t len = 0;
+	bool found = peer->gid == gid;
+
+	/* The first call gives the size. */
+	if (!found &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == -1 &&
+	    errno == ERANGE && (groups = malloc(len)) != NULL &&
+	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0)
+		for (size_t i = 0; i < len / sizeof(*groups); i++)
+			found = found || groups[i] == gid;
+	free(groups);
+	return found;
+}
+
 /*
  * Root, the user of the daemon, and members of control_group may change
  * something, and an event names who has. False: the client was told.
@@ -436,7 +457,8 @@ allow_change(struct client *cl, const struct command_line *line, tstamp now)
 
 	if (peer_identify(cl->io.fd, &peer) == -1 ||
 	    (peer.uid != 0 && peer.uid != geteuid() &&
-		(group == (gid_t)-1 || !peer_in_group(cl->io.fd, group)))) {
+		(group == (gid_t)-1 ||
+		    !allow_member(cl->io.fd, &peer, group)))) {
 		log_limited(&cl->all->refused_rate, now, LOG_LEVEL_WARN,
 		    "control: %s refused, of uid %u (pid %d)", line->words[0],
 		    (unsigned)peer.uid, (int)peer.pid);

@@ -14,7 +14,6 @@
 #include <netinet/tcp.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -404,30 +403,17 @@ sockets_tcp_taken(const struct sockaddr *addr, bool v6only)
 	return w.taken;
 }
 
-static bool
-no_socket(void *arg, const struct socket_seen *seen)
-{
-	(void)arg;
-	(void)seen;
-	return false;
-}
-
-static bool
-no_answer(const struct nlmsghdr *h, void *arg)
-{
-	(void)h;
-	(void)arg;
-	return false;
-}
-
 void
 sockets_init(void)
 {
-	struct unix_diag_req req = { .sdiag_family = AF_UNIX };
+	const struct unix_diag_req of_no_state = { .sdiag_family = AF_UNIX };
+	const struct sockaddr_in any = { .sin_family = AF_INET,
+		.sin_port = htons(1) };
+	long queue;
 
-	(void)monitor_ask(
-	    &req, sizeof(req), true, &missing.local, no_answer, NULL);
-	(void)sockets_tcp(1U << TCP_LISTEN, 1, SOCKETS_SOME, no_socket, NULL);
+	(void)monitor_ask(&of_no_state, sizeof(of_no_state), true,
+	    &missing.local, monitor_tells_queue, &queue);
+	(void)sockets_tcp_taken((const void *)&any, true);
 }
 
 /* --- the peer of a Unix socket ---------------------------------------- */
@@ -437,23 +423,4 @@ peer_identify(int fd, struct ucred *out)
 {
 	return getsockopt(
 	    fd, SOL_SOCKET, SO_PEERCRED, out, &(socklen_t){ sizeof(*out) });
-}
-
-bool
-peer_in_group(int fd, gid_t gid)
-{
-	gid_t *groups = NULL;
-	socklen_t len = 0;
-	struct ucred peer;
-	bool found = peer_identify(fd, &peer) == 0 && peer.gid == gid;
-
-	/* The first call gives the size. */
-	if (!found &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == -1 &&
-	    errno == ERANGE && (groups = malloc(len)) != NULL &&
-	    getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0)
-		for (size_t i = 0; i < len / sizeof(*groups); i++)
-			found = found || groups[i] == gid;
-	free(groups);
-	return found;
 }

@@ -93,7 +93,4 @@ bool sockets_covers(
  */
 int peer_identify(int fd, struct ucred *out);
 
-/* Whether gid is the peer's group, or one of its SO_PEERGROUPS. */
-bool peer_in_group(int fd, gid_t gid);
-
 #endif
