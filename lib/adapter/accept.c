@@ -11,6 +11,7 @@
  */
 
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -20,6 +21,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,7 +133,9 @@ start_program(struct adapter *a, char **argv, const struct sources *s)
 
 	/* Calls of this process, and of its children, may be reported there. */
 	if (spec.notify != -1)
-		spec.notify = acceptfilter_is(spec.notify)
+		spec.notify = ioctl(spec.notify, SECCOMP_IOCTL_NOTIF_ID_VALID,
+				  &(__u64){ 0 }) == 0 ||
+			errno == ENOENT
 		    ? raise_descriptor(a, spec.notify)
 		    : -1;
 	if (program_start(p, &spec)) {

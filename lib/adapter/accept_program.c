@@ -170,7 +170,9 @@ listener_silence(struct listener *l)
 	for (int i = 0;
 	     i < STRANGERS && poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
 	     i++) {
-		int fd = acceptfilter_accept(l->fd);
+		/* Past the filter, which this process may be behind, too. */
+		int fd = (int)syscall(SYS_accept4, l->fd, NULL, NULL,
+		    SOCK_CLOEXEC, ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND);
 
 		if (fd == -1)
 			break;

@@ -1,6 +1,5 @@
 /* The filter in front of accept(). */
 
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -186,20 +185,4 @@ acceptfilter_install(void)
 
 	return (int)syscall(
 	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-}
-
-bool
-acceptfilter_is(int fd)
-{
-	const __u64 none = 0;
-
-	return ioctl(fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &none) == 0 ||
-	    errno == ENOENT;
-}
-
-int
-acceptfilter_accept(int fd)
-{
-	return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC,
-	    ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND);
 }

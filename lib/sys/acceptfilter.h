@@ -34,9 +34,6 @@ bool acceptfilter_privileged(void);
  */
 int acceptfilter_install(void);
 
-/* Whether the descriptor is one of acceptfilter_install(). */
-bool acceptfilter_is(int fd);
-
 /*
  * A set-user-ID program behind the filter believes the answers, so no other
  * process of the user may take over the one that answers. The guard is set
@@ -48,11 +45,5 @@ bool acceptfilter_is(int fd);
  */
 int acceptfilter_guard(void);
 int acceptfilter_hide(void);
-
-/*
- * accept4(2), CLOEXEC, past the filter: the process that answers may be behind
- * it, too.
- */
-int acceptfilter_accept(int fd);
 
 #endif
