@@ -292,7 +292,7 @@ program_start(struct program *p, const struct program_spec *spec)
 	int ends[2], high, none = -1;
 
 	*p = (struct program){ .pidfd = -1, .notify = -1 };
-	if (fdpass_pair(ends) == -1) {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1) {
 		p->error = errno;
 		return false;
 	}

@@ -3,6 +3,8 @@
  * either a fact for the pool or a protocol error, for which it is killed.
  */
 
+#include <sys/socket.h>
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +64,7 @@ channel_open(struct worker *w)
 
 	if (!group_has_channels(w->group->conf))
 		return 0;
-	if (fdpass_pair(ends) == -1)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
 		return -1;
 	w->parks = w->group->conf->parking.keep_alive;
 	w->refuses = fdpass_refuse(ends[0]);

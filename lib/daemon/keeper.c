@@ -867,7 +867,8 @@ keeper_new(struct keepers *all, tstamp now)
 	struct keeper *k = calloc(1, sizeof(*k) + size);
 	int ends[2], bytes = SOCKET_BYTES;
 
-	if (k == NULL || fdpass_pair(ends) == -1) {
+	if (k == NULL ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1) {
 		free(k);
 		return NULL;
 	}

@@ -363,7 +363,7 @@ poolcounter_start(struct timer *t, tstamp now)
 	}
 	all->limits_told = false;
 	timer_set(&all->sup->loop.timers, t, now + PAUSE_MAX);
-	if (fdpass_pair(ends) == -1)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
 		return;
 	all->io =
 	    (struct loop_io){ .fd = ends[0], .ready = counter_process_ready };

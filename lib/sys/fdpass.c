@@ -30,12 +30,6 @@ union control_all {
 	char bytes[CMSG_SPACE(FDPASS_MAX * sizeof(int)) + OTHERS];
 };
 
-int
-fdpass_pair(int sv[2])
-{
-	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv);
-}
-
 ssize_t
 fdpass_send_many(
     int sock, const void *buf, size_t len, const int *fds, size_t nfds)

@@ -30,12 +30,6 @@ struct fdpass_got {
 };
 
 /*
- * A connected pair, both ends CLOEXEC and blocking.  Returns 0, or -1 with
- * the errno of socketpair(2).
- */
-int fdpass_pair(int sv[2]);
-
-/*
  * Sends one packet of len bytes (at least 1: an empty one reads like the end
  * of file), with copies of up to FDPASS_MAX descriptors.  Never waits and never
  * raises SIGPIPE.  Returns len, or -1 with errno, nothing sent:

@@ -471,7 +471,8 @@ named_peer(void)
 static void
 open_channel(void)
 {
-	if (fdpass_pair(channel) == -1)
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) ==
+	    -1)
 		abort();
 }
 

@@ -4,6 +4,8 @@
  * has one end, and no keeper, take or descriptor is left.
  */
 
+#include <sys/socket.h>
+
 #include "daemon/keeper.c"
 
 #include "sup.h"
@@ -355,7 +357,8 @@ start(void)
 	conf.keeper = (char *)"/nonexistent";
 	web.program.output = CONF_OUTPUT_LOG;
 	for (int i = 0; i < WORKERS; i++)
-		if (fdpass_pair(ends[i]) == -1)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			ends[i]) == -1)
 			abort();
 }
 

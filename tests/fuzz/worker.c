@@ -3,6 +3,8 @@
  * invariants of the pool hold, and each connection has one end.
  */
 
+#include <sys/socket.h>
+
 #include "daemon/worker.h"
 
 #include "sup.h"
@@ -36,7 +38,8 @@ start(void)
 {
 	sup_start();
 	for (int i = 0; i < WORKERS; i++)
-		if (fdpass_pair(ends[i]) == -1)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			ends[i]) == -1)
 			abort();
 }
 
@@ -68,7 +71,8 @@ join(uint32_t process)
 	if (shut[process]) {
 		close(ends[process][0]);
 		close(ends[process][1]);
-		if (fdpass_pair(ends[process]) == -1)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			ends[process]) == -1)
 			abort();
 		shut[process] = false;
 	}

@@ -29,7 +29,8 @@ prepare(void)
 	char text[16];
 	int pair[2];
 
-	CHECK_EQ(0, fdpass_pair(pair));
+	CHECK_EQ(
+	    0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 	daemon_end = pair[0];
 	setsockopt(daemon_end, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 	fcntl(pair[1], F_SETFD, 0);
@@ -637,7 +638,8 @@ order(const char *text)
 	int channel[2], pipe[2], fds[3];
 	struct forked f;
 
-	CHECK_EQ(0, fdpass_pair(channel));
+	CHECK_EQ(
+	    0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel));
 	CHECK_EQ(0, pipe2(pipe, O_CLOEXEC));
 	fds[0] = channel[1];
 	fds[1] = fds[2] = pipe[1];

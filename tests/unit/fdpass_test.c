@@ -27,7 +27,8 @@ static struct fdpass_got got;
 static void
 open_pair(void)
 {
-	CHECK_EQ(0, fdpass_pair(pair));
+	CHECK_EQ(
+	    0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair));
 }
 
 static void
@@ -100,7 +101,8 @@ TEST(sending_to_a_closed_end_fails_without_a_signal)
 {
 	int other[2];
 
-	CHECK_EQ(0, fdpass_pair(other));
+	CHECK_EQ(
+	    0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, other));
 	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
 	close(pair[1]);
 	CHECK_ERRNO(ECONNRESET, fdpass_send(pair[0], "x", 1, -1));

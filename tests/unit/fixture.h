@@ -9,6 +9,7 @@
 
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +177,8 @@ fixture_join(uint32_t process, void (*work)(void))
 	struct worker *w = worker_new(fixture.group, process);
 	int ends[2];
 
-	CHECK(w != NULL && fdpass_pair(ends) == 0);
+	CHECK(w != NULL &&
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
 	w->channel.fd = ends[0];
 	w->refuses = true;
 	w->child_end = ends[1];

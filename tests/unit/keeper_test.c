@@ -59,7 +59,8 @@ begin(void)
 	NEED(page != MAP_FAILED);
 	/* The daemon watches: it is not told that the keeper is busy. */
 	page->watched = 1;
-	CHECK_EQ(0, fdpass_pair(ends));
+	CHECK_EQ(
+	    0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends));
 	pid = fork();
 	if (pid == 0)
 		run_keeper(ends[1], memory);
@@ -226,7 +227,8 @@ open_channel(int connections)
 	char text[16];
 	int len;
 
-	CHECK_EQ(0, fdpass_pair(channel));
+	CHECK_EQ(
+	    0, socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel));
 	for (int i = 0; i < connections; i++) {
 		len = snprintf(text, sizeof(text), "CONN %d 0", i);
 		CHECK_EQ(len,
