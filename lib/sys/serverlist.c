@@ -1,6 +1,4 @@
-/*
- * Servers of a PoolCounter service, in the order of a key.
- */
+/* Servers of a PoolCounter service, in the order of a key. */
 
 #include <sys/types.h>
 
@@ -26,17 +24,6 @@ serverlist_split(char *text, struct serverlist *out)
 	return true;
 }
 
-static void
-digest_name(const char *name, const char *key, uint8_t *out)
-{
-	MD5_CTX ctx;
-
-	MD5Init(&ctx);
-	MD5Update(&ctx, (const uint8_t *)name, strlen(name));
-	MD5Update(&ctx, (const uint8_t *)key, strlen(key));
-	MD5Final(out, &ctx);
-}
-
 void
 serverlist_order(
     const struct serverlist *list, const char *key, unsigned *order)
@@ -44,8 +31,15 @@ serverlist_order(
 	uint8_t digests[SERVERLIST_MAX][MD5_DIGEST_LENGTH];
 
 	/* A server alone needs no sum. */
-	for (unsigned i = 0; i < list->len && list->len > 1; i++)
-		digest_name(list->names[i], key, digests[i]);
+	for (unsigned i = 0; i < list->len && list->len > 1; i++) {
+		MD5_CTX ctx;
+
+		MD5Init(&ctx);
+		MD5Update(&ctx, (const uint8_t *)list->names[i],
+		    strlen(list->names[i]));
+		MD5Update(&ctx, (const uint8_t *)key, strlen(key));
+		MD5Final(digests[i], &ctx);
+	}
 	for (unsigned i = 0; i < list->len; i++) {
 		unsigned at = i;
 
