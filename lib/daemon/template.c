@@ -204,7 +204,7 @@ fork_judge(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct fork *f = LOOP_OWNER(io, struct fork, io);
 	struct loop *loop = &f->sup->loop;
-	struct fdpass_sender who = { 0 };
+	struct ucred who = { 0 };
 	ssize_t n = fdpass_next_sender(f->io.fd, &who);
 	struct worker *w;
 

@@ -148,7 +148,7 @@ fdpass_recv_one(int sock, void *buf, size_t size, int flags, int *fd_out)
 }
 
 ssize_t
-fdpass_next_sender(int sock, struct fdpass_sender *out)
+fdpass_next_sender(int sock, struct ucred *out)
 {
 	/* With no room for descriptors they stay where they are. */
 	union {
@@ -164,18 +164,16 @@ fdpass_next_sender(int sock, struct fdpass_sender *out)
 	ssize_t n =
 	    recvmsg(sock, &msg, MSG_DONTWAIT | MSG_PEEK | MSG_CMSG_CLOEXEC);
 	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
-	struct ucred who;
 
 	if (n <= 0)
 		return n;
 	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
 	    c->cmsg_type != SCM_CREDENTIALS ||
-	    c->cmsg_len != CMSG_LEN(sizeof(who))) {
+	    c->cmsg_len != CMSG_LEN(sizeof(*out))) {
 		errno = EBADMSG;
 		return -1;
 	}
-	memcpy(&who, CMSG_DATA(c), sizeof(who));
-	*out = (struct fdpass_sender){ .pid = who.pid, .uid = who.uid };
+	memcpy(out, CMSG_DATA(c), sizeof(*out));
 	return n;
 }
 

@@ -10,6 +10,7 @@
  * so in each call.
  */
 
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 
@@ -80,19 +81,14 @@ ssize_t fdpass_recv_one(
  */
 bool fdpass_is_later(int error);
 
-/* The sender of a packet, as the kernel knows it. */
-struct fdpass_sender {
-	pid_t pid; /* in our pid namespace; 0: it is not in there */
-	uid_t uid; /* the real one */
-};
-
 /*
- * The sender of the next packet, which stays there; SO_PASSCRED has the kernel
+ * The sender of the next packet, which stays there, by its real user and its
+ * number in our pid namespace, 0 if it has none; SO_PASSCRED has the kernel
  * note that. Never waits, and takes no descriptor. Returns the length of the
  * packet, as far as it is known to be over 0; 0 at the end of file, or -1 with
  * errno: EBADMSG, nobody has noted it.
  */
-ssize_t fdpass_next_sender(int sock, struct fdpass_sender *out);
+ssize_t fdpass_next_sender(int sock, struct ucred *out);
 
 /*
  * Bytes that lie unread in the socket, or -1 and errno. Waits for nobody who

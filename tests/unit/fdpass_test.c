@@ -224,7 +224,7 @@ TEST(refused_descriptors_are_EPERM_where_the_kernel_knows_how)
 
 TEST(the_sender_of_the_next_packet_is_known_and_that_stays)
 {
-	struct fdpass_sender who = { 0 };
+	struct ucred who = { 0 };
 	const int on = 1;
 	int fd = open_marked("mark");
 
