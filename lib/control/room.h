@@ -52,8 +52,7 @@ struct status_list {
 	size_t len;
 };
 
-/* What there is of a daemon, an app or a worker; figures of the rest are null.
- */
+/* What a daemon, an app or a worker has; other figures are null. */
 enum status_has {
 	HAS_COUNTER = 1 << 0,
 	HAS_SESSIONS = 1 << 1, /* the app is handed connections */

@@ -18,8 +18,7 @@ enum action_kind {
 	ACTION_STOP, /* tell the process to finish and exit */
 	ACTION_TERM, /* SIGTERM to the process */
 	ACTION_KILL, /* SIGKILL to its whole group */
-	ACTION_SLOW, /* report that its oldest session is over slow_timeout old
-		      */
+	ACTION_SLOW, /* report that its oldest session is slow */
 	ACTION_RESUME, /* accept again where accepting is paused */
 	ACTION_LOCK, /* ask for a lock of the app's limit */
 	ACTION_UNLOCK, /* give a lock back */

@@ -147,8 +147,7 @@ struct app_options {
 	uint32_t min_idle;
 	uint32_t concurrency; /* at least 1; see struct pool_limits */
 	uint32_t prefetch;
-	bool prefetch_auto; /* if it pays; both are 1 then, and no queue private
-			     */
+	bool prefetch_auto; /* if it pays; both are 1, no queue private */
 	uint32_t max_queue;
 	uint32_t retry_limit;
 	uint32_t start_limit; /* at least 1 */
@@ -586,8 +585,7 @@ void app_enter(struct app *a, enum app_event e);
 /* A session has taken so long. */
 void app_measure_session(struct app *a, tspan took);
 
-/* Whether busy processes are handed connections ahead: if sessions are short.
- */
+/* Whether busy processes are handed connections ahead of need. */
 bool app_prefetches(const struct app *a);
 
 /*

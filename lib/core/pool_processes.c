@@ -100,8 +100,7 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 			a->figures.completed++;
 		else
 			a->figures.parked++;
-		/* A session of an old process proves nothing of the new ones.
-		 */
+		/* An old process proves nothing of the new ones. */
 		if (app_is_tried(a, x))
 			app_served(a, x);
 		took = now - p->conns[conn].begun;
@@ -261,8 +260,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 
 	settle_at(p, now);
 	x->exited = how != END_SIGNAL;
-	/* A job that ends well before ready_after was ready, and so is its app.
-	 */
+	/* A job that ends well was ready, and so is its app. */
 	if (how == END_EXIT && x->state == PROCESS_STARTING &&
 	    app_has_jobs(a)) {
 		if (process_ready(p, process))

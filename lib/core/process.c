@@ -198,8 +198,7 @@ process_ready(struct pool *p, uint32_t process)
 		else
 			a->start_time += (took - a->start_time) / 2;
 		app_time_stops(a);
-		/* The next growth, or with `auto` the next stop, may be sooner.
-		 */
+		/* The next growth, or `auto` stop, may be sooner. */
 		app_touch(a, MARK_GROWTH | MARK_COUNT);
 	}
 	(void)process_event(p, process, PROCESS_READY);

@@ -150,8 +150,7 @@ curve_next(struct curve *c)
 		[PROFILE_DAY] = 24,
 		[PROFILE_RAMP] = 2,
 	};
-	/* The rate at the beginning of each hour of the day; their mean is 1.
-	 */
+	/* The rate at the start of each hour of the day; their mean is 1. */
 	static const double day[24] = {
 		0.50, 0.34, 0.21, 0.15, 0.12, 0.15, 0.30, 0.57, /* night */
 		1.00, 1.40, 1.70, 1.80, 1.58, 1.38, 1.35, 1.33, /* at work */

@@ -192,8 +192,7 @@ struct result_app {
 	uint32_t most_need;
 	uint32_t most_processes; /* leaving ones not included */
 	uint32_t most_waiting;
-	/* A connection that no process holds waits, and one of its app idles.
-	 */
+	/* A connection waits unheld while a process of its app idles. */
 	tspan idle_while_waiting;
 	double wasted; /* mean; processes that were idle so */
 	/* One lies unread in a busy process, and another of its app idles. */
@@ -236,8 +235,7 @@ result_refusals(const struct result_app *r)
 /* Adds what is known of each app alone to the total, at the end of a run. */
 void result_sum(struct result *r);
 
-/* --- load.c: connections in the order of their arrival ---------------------
- */
+/* --- load.c: connections in the order of their arrival ------------------ */
 
 /* How long a worker needs for one connection. */
 enum service_kind {
@@ -356,8 +354,7 @@ const char *load_mistake(const struct load_source *l);
 /* The name of a trace in messages: "-" is standard input. */
 const char *load_trace_name(const char *file);
 
-/* --- engine.c: virtual time ------------------------------------------------
- */
+/* --- engine.c: virtual time --------------------------------------------- */
 
 /*
  * The engine takes the requests (connections) of a load to a manager of
@@ -473,8 +470,7 @@ void engine_need(
 
 uint32_t engine_app_of(const struct engine *e, uint32_t request);
 
-/* --- pool_driver.c: our manager --------------------------------------------
- */
+/* --- pool_driver.c: our manager ----------------------------------------- */
 
 /*
  * The core itself, as the daemon drives it, with a backlog in front of each app
@@ -483,8 +479,7 @@ uint32_t engine_app_of(const struct engine *e, uint32_t request);
  */
 struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 
-/* --- words.c: as they are typed and shown ----------------------------------
- */
+/* --- words.c: as they are typed and shown ------------------------------- */
 
 /*
  * A reader gives NULL; or what would be valid, and leaves *out untouched.
@@ -529,8 +524,7 @@ struct words words_wait(const struct result_app *r, double share);
 struct words words_profile(const struct profile *p);
 struct words words_service(const struct service *s);
 
-/* --- view.c and picture.c --------------------------------------------------
- */
+/* --- view.c and picture.c ----------------------------------------------- */
 
 /* 99 of 100 connections shall not wait longer, and none be turned away. */
 #define VERDICT_WAIT TSPAN_MSECONDS(100)
@@ -575,8 +569,7 @@ void view_json(const struct simulation *s, const struct result *r, FILE *out);
 int picture_put(
     const struct simulation *s, const struct result *r, size_t app, FILE *out);
 
-/* --- simulate.c: the command -----------------------------------------------
- */
+/* --- simulate.c: the command -------------------------------------------- */
 
 /* For apppoolctl, too, which finds its command among all options. */
 extern const struct option simulate_longs[];
