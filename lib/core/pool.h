@@ -177,11 +177,20 @@ void pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 
 /* --- a limit in front of an app ----------------------------------------- */
 
+enum limit_answer {
+	LIMIT_GRANTED,
+	LIMIT_DENIED, /* too many wait for a lock */
+	LIMIT_TIMED_OUT,
+	LIMIT_CLOSED, /* no server answers, and none is asked before `until` */
+	LIMIT_OPEN, /* the same, and no lock is needed before `until` */
+};
+
 /*
- * An ACTION_LOCK of the app is answered by a lock, any number but ILIST_NONE.
- * ACTION_UNLOCK gives it back.
+ * The answer to an ACTION_LOCK.  lock: what was granted, any number but
+ * ILIST_NONE, which ACTION_UNLOCK gives back.
  */
-void pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
+void pool_lock_answered(struct pool *p, uint32_t app, enum limit_answer answer,
+    uint32_t lock, tstamp until, tstamp now);
 
 /*
  * Other servers have the locks of the app now, or another key.  Connections
@@ -189,16 +198,6 @@ void pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
  * that are not answered are asked there.
  */
 void pool_limit_moved(struct pool *p, uint32_t app, tstamp now);
-
-/* An ACTION_LOCK is answered by no: too many wait, or it timed out. */
-void pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now);
-
-/*
- * An ACTION_LOCK is not answered: no lock is asked for before `until`; open:
- * and none is needed.
- */
-void pool_lock_unavailable(
-    struct pool *p, uint32_t app, bool open, tstamp until, tstamp now);
 
 /* --- processes ---------------------------------------------------------- */
 

@@ -192,53 +192,34 @@ pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 
 /* --- a limit in front of an app ------------------------------------------ */
 
-static struct app *
-pool_lock_answered(struct pool *p, uint32_t app, tstamp now)
+void
+pool_lock_answered(struct pool *p, uint32_t app, enum limit_answer answer,
+    uint32_t lock, tstamp until, tstamp now)
 {
 	struct app *a = &p->apps[app];
+	const bool closes = a->options.close_when_full;
+	const uint32_t first = a->queue.first;
 
 	settle_at(p, now);
 	assert(a->limit.requests > 0);
 	a->limit.requests--;
-	return a;
-}
-
-void
-pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
-{
-	struct app *a = pool_lock_answered(p, app, now);
-
-	if (a->options.limited && !ilist_empty(&a->queue))
-		queue_clear(p, a->queue.first, lock);
-	else
-		actions_put(p, ACTION_UNLOCK, app, lock);
-	settle_app(p, app);
-}
-
-void
-pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
-{
-	struct app *a = pool_lock_answered(p, app, now);
-
-	if (!a->options.close_when_full)
-		a->limit.after = tstamp_add(now, LOCK_AGAIN);
-	else if (!ilist_empty(&a->queue))
-		queue_refuse(p, a->queue.first,
-		    timed_out ? CAUSE_TIMED_OUT : CAUSE_LIMIT);
-	settle_app(p, app);
-}
-
-void
-pool_lock_unavailable(
-    struct pool *p, uint32_t app, bool open, tstamp until, tstamp now)
-{
-	struct app *a = pool_lock_answered(p, app, now);
-
-	a->limit.after = until;
-	if (open)
-		a->limit.free_until = until;
-	else if (a->options.close_when_full && !ilist_empty(&a->queue))
-		queue_refuse(p, a->queue.first, CAUSE_LIMIT);
+	if (answer == LIMIT_GRANTED) {
+		if (a->options.limited && first != ILIST_NONE)
+			queue_clear(p, first, lock);
+		else
+			actions_put(p, ACTION_UNLOCK, app, lock);
+	} else if (answer == LIMIT_OPEN) {
+		a->limit.after = a->limit.free_until = until;
+	} else {
+		if (answer == LIMIT_CLOSED)
+			a->limit.after = until;
+		else if (!closes)
+			a->limit.after = tstamp_add(now, LOCK_AGAIN);
+		if (closes && first != ILIST_NONE)
+			queue_refuse(p, first,
+			    answer == LIMIT_TIMED_OUT ? CAUSE_TIMED_OUT
+						      : CAUSE_LIMIT);
+	}
 	settle_app(p, app);
 }
 

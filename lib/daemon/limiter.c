@@ -180,8 +180,8 @@ limiter_unreachable(
 
 	l->figures.asked--;
 	l->figures.unreachable++;
-	pool_lock_unavailable(
-	    &g->sup->pool, g->app, open, now + LIMITER_REST, now);
+	pool_lock_answered(&g->sup->pool, g->app,
+	    open ? LIMIT_OPEN : LIMIT_CLOSED, 0, now + LIMITER_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
 	    "%s: limit: %s: %s; connections are %s for a second", g->conf->name,
 	    limiter_server(l, server), why,
@@ -338,14 +338,16 @@ lock_hear(struct lock *k, tstamp now)
 		l->figures.asked--;
 		l->figures.held++;
 		l->figures.granted++;
-		pool_lock_granted(&g->sup->pool, g->app, k->token, now);
+		pool_lock_answered(
+		    &g->sup->pool, g->app, LIMIT_GRANTED, k->token, 0, now);
 	} else if (asking &&
 	    (timed_out || strcmp(k->line, "QUEUE_FULL") == 0)) {
 		lock_idle(k);
 		l->figures.asked--;
 		l->figures.timed_out += timed_out;
 		l->figures.full += !timed_out;
-		pool_lock_denied(&g->sup->pool, g->app, timed_out, now);
+		pool_lock_answered(&g->sup->pool, g->app,
+		    timed_out ? LIMIT_TIMED_OUT : LIMIT_DENIED, 0, 0, now);
 	} else {
 		lock_fail(k, k->line, now);
 	}
@@ -584,8 +586,8 @@ limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 	unsigned server;
 
 	if (l == NULL) {
-		pool_lock_unavailable(
-		    &s->pool, a->app, true, now + LIMITER_REST, now);
+		pool_lock_answered(
+		    &s->pool, a->app, LIMIT_OPEN, 0, now + LIMITER_REST, now);
 		return;
 	}
 	/* Where all are down, the core has waited before it asked again. */

@@ -355,7 +355,8 @@ TEST(while_renewing_a_new_process_waits_for_its_lock)
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	AFTER(rig_arrive(), "spawn 0");
 	AFTER(rig_ready(0), "lock 0");
-	AFTER(pool_lock_granted(&rig.pool, 0, 1, rig.now), "hand 0>0");
+	AFTER(pool_lock_answered(&rig.pool, 0, LIMIT_GRANTED, 1, 0, rig.now),
+	    "hand 0>0");
 }
 
 TEST(while_renewing_a_connection_comes_in_even_without_a_queue)

@@ -17,8 +17,15 @@ begin_limited(uint32_t n, bool turns_away)
 static void
 granted(uint32_t lock)
 {
-	pool_lock_granted(&rig.pool, 0, lock, rig.now);
+	pool_lock_answered(&rig.pool, 0, LIMIT_GRANTED, lock, 0, rig.now);
 	pool_check(&rig.pool);
+}
+
+/* The other answers, in which there is no lock. */
+static void
+answered(enum limit_answer answer, tstamp until)
+{
+	pool_lock_answered(&rig.pool, 0, answer, 0, until, rig.now);
 }
 
 TEST(no_more_locks_are_asked_for_than_connections_wait)
@@ -100,7 +107,7 @@ TEST(with_on_full_wait_a_denied_waiter_stays_and_asks_again)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
-	AFTER(pool_lock_denied(&rig.pool, 0, false, rig.now), "");
+	AFTER(answered(LIMIT_DENIED, 0), "");
 	NOT_BEFORE(100, "lock 0");
 }
 
@@ -108,10 +115,10 @@ TEST(with_on_full_close_a_denied_waiter_is_refused)
 {
 	begin_limited(1, true);
 	LET(rig_arrive());
-	AFTER(pool_lock_denied(&rig.pool, 0, false, rig.now), "refuse 0 limit");
+	AFTER(answered(LIMIT_DENIED, 0), "refuse 0 limit");
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 	LET(rig_arrive());
-	AFTER(pool_lock_denied(&rig.pool, 0, true, rig.now), "refuse 0 late");
+	AFTER(answered(LIMIT_TIMED_OUT, 0), "refuse 0 late");
 	CHECK_EQ(1, rig_app(0)->figures.timed_out);
 }
 
@@ -122,10 +129,10 @@ TEST(without_a_server_an_open_limit_needs_no_locks_for_a_while)
 	begin_limited(3, false);
 	LET(rig_arrive_n(2));
 	until = rig.now + TSPAN_SECONDS(1);
-	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
+	answered(LIMIT_OPEN, until);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
 	/* The other request has no answer either. */
-	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
+	answered(LIMIT_OPEN, until);
 	rig_at(1000);
 	AFTER(rig_arrive(), "lock 0");
 }
@@ -134,8 +141,7 @@ TEST(without_a_server_a_closed_limit_asks_again_later)
 {
 	begin_limited(1, false);
 	LET(rig_arrive());
-	pool_lock_unavailable(
-	    &rig.pool, 0, false, rig.now + TSPAN_SECONDS(1), rig.now);
+	answered(LIMIT_CLOSED, rig.now + TSPAN_SECONDS(1));
 	CHECK_STR("", rig_did());
 	AFTER(rig_at(1000), "lock 0");
 }

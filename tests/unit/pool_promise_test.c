@@ -238,11 +238,12 @@ TEST(a_wait_for_a_lock_is_none_for_a_process)
 	for (unsigned i = 0; i < 500; i++) {
 		LET(rig_arrive());
 		rig_at(elapsed() + 20);
-		pool_lock_granted(&rig.pool, 0, 0, rig.now);
+		pool_lock_answered(&rig.pool, 0, LIMIT_GRANTED, 0, 0, rig.now);
 		LET(rig_arrive());
 		rig_at(elapsed() + 50);
 		finish(0);
-		LET(pool_lock_granted(&rig.pool, 0, 0, rig.now));
+		LET(pool_lock_answered(
+		    &rig.pool, 0, LIMIT_GRANTED, 0, 0, rig.now));
 		rig_at(elapsed() + 50);
 		LET(finish(0));
 	}

@@ -420,18 +420,21 @@ world_answer(uint32_t app)
 	assert(w.apps[app].asked > 0);
 	w.apps[app].asked--;
 	if (world_chance(5)) {
-		pool_lock_denied(&w.pool, app, world_random(2) == 0, w.now);
+		pool_lock_answered(&w.pool, app,
+		    world_random(2) == 0 ? LIMIT_TIMED_OUT : LIMIT_DENIED, 0, 0,
+		    w.now);
 		return;
 	}
 	if (world_chance(30)) {
-		pool_lock_unavailable(&w.pool, app, world_random(2) == 0,
+		pool_lock_answered(&w.pool, app,
+		    world_random(2) == 0 ? LIMIT_OPEN : LIMIT_CLOSED, 0,
 		    w.now + world_random(1000000000), w.now);
 		return;
 	}
 	while (w.locks[lock].held)
 		lock = (lock + 1) % WORLD_LOCKS;
 	w.locks[lock] = (struct world_lock){ .held = true, .app = app };
-	pool_lock_granted(&w.pool, app, lock, w.now);
+	pool_lock_answered(&w.pool, app, LIMIT_GRANTED, lock, 0, w.now);
 }
 
 static inline void
