@@ -283,23 +283,11 @@ get_socket_option(int fd, int option, int *out)
 	return getsockopt(fd, SOL_SOCKET, option, out, &len);
 }
 
-/*
- * By ioctl(2), for F_SETFL takes the lock of the socket where O_ASYNC changes,
- * which another process that has the socket may do at any time.
- */
-static int
-set_blocking(int fd, bool blocking)
-{
-	const int nonblocking = !blocking;
-
-	return ioctl(fd, FIONBIO, &nonblocking);
-}
-
 static int
 open_inherited(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
-	const int fd = spec->inherited_fd;
+	const int fd = spec->inherited_fd, on = 1;
 	int domain, type, listens;
 
 	l->inherited = true;
@@ -313,7 +301,7 @@ open_inherited(
 		return -1;
 	}
 	*why_out = "fcntl";
-	if (set_blocking(fd, false) == -1 ||
+	if (ioctl(fd, FIONBIO, &on) == -1 ||
 	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
 		return -1;
 	l->kind = domain == AF_UNIX ? LISTENER_UNIX : LISTENER_TCP;
@@ -403,8 +391,11 @@ listener_probe(const struct listener_spec *spec, const char **why_out)
 int
 listener_share(struct listener *l, bool share)
 {
+	const int nonblocking = !share;
+
 	l->shared = l->shared || share;
-	return l->shared ? set_blocking(l->fd, share) : 0;
+	/* F_SETFL would take that lock where somebody has changed O_ASYNC. */
+	return l->shared ? ioctl(l->fd, FIONBIO, &nonblocking) : 0;
 }
 
 bool
