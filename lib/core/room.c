@@ -127,15 +127,6 @@ room_home_of(const struct pool *p, uint32_t process)
 	return HOME_PREFETCH;
 }
 
-/* Whether the process stands before those that are on its list already. */
-static bool
-room_goes_first(const struct app *a, const struct process *x)
-{
-	if (x->home < HOME_ROOM || x->outdated != 0)
-		return false;
-	return x->home == HOME_ROOM || !a->options.private_queue;
-}
-
 void
 room_unfile(struct pool *p, uint32_t process)
 {
@@ -174,7 +165,8 @@ room_file(struct pool *p, uint32_t process)
 	if (x->home == HOME_NONE)
 		return;
 	l = room_home(p, x->app, x->home);
-	if (room_goes_first(a, x))
+	if (x->home >= HOME_ROOM && x->outdated == 0 &&
+	    (x->home == HOME_ROOM || !a->options.private_queue))
 		ilist_push_front(l, p->process_links, process);
 	else
 		ilist_push_back(l, p->process_links, process);
