@@ -281,7 +281,6 @@ group_free(struct group *g)
 	g->sup->groups[g->app] = NULL;
 	keeper_app_put(g->keeper);
 	conf_free(g->config);
-	free(g->slots.used);
 	free(g);
 }
 

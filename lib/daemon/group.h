@@ -80,12 +80,6 @@ struct starts {
 	struct timer rest; /* set: workers queued are not needed until then */
 };
 
-/* The slots of an app, one for each process; see worker.c. */
-struct slots {
-	uint64_t *used; /* bitmap */
-	uint32_t len; /* in words */
-};
-
 struct group_failure {
 	char why[256]; /* "": none yet */
 	tstamp at;
@@ -125,7 +119,7 @@ struct group {
 	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;
 	bool paused; /* its listeners are out of the loop */
-	struct workers workers; /* all of them; no template */
+	struct workers workers; /* all, by slot; no template */
 	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
 	struct starts starts;
 	struct templating *templating; /* owned; NULL: it has no template */
@@ -136,7 +130,6 @@ struct group {
 	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct restart_files *restart_files; /* NULL: no file restarts it */
-	struct slots slots;
 	struct group_failure failure; /* the latest */
 	struct group_failure given_up; /* of the latest rollout that was */
 	tstamp reports_since; /* slow processes are counted from here, */

@@ -94,34 +94,11 @@ worker_draw_id(struct worker *w)
 	w->id[WORKER_ID_LEN] = '\0';
 }
 
-/* The lowest free slot, now taken; UINT32_MAX: no memory. */
-static uint32_t
-worker_take_slot(struct group *g)
-{
-	uint32_t word = 0, bit = 0;
-	uint64_t *slots;
-
-	while (word < g->slots.len && g->slots.used[word] == UINT64_MAX)
-		word++;
-	if (word == g->slots.len) {
-		slots = reallocarray(g->slots.used, word + 1, sizeof(*slots));
-		if (slots == NULL)
-			return UINT32_MAX;
-		slots[word] = 0;
-		g->slots.used = slots;
-		g->slots.len++;
-	}
-	while (g->slots.used[word] & UINT64_C(1) << bit)
-		bit++;
-	g->slots.used[word] |= UINT64_C(1) << bit;
-	return 64 * word + bit;
-}
-
 struct worker *
 worker_new(struct group *g, uint32_t process)
 {
 	struct supervisor *s = g->sup;
-	struct worker *w = calloc(1, sizeof(*w));
+	struct worker *w = calloc(1, sizeof(*w)), *after;
 
 	if (w == NULL)
 		return NULL;
@@ -138,12 +115,16 @@ worker_new(struct group *g, uint32_t process)
 	if (process == WORKER_TEMPLATE)
 		return w;
 	w->generation = s->pool.processes[process].generation;
-	w->slot = worker_take_slot(g);
-	if (w->slot == UINT32_MAX) {
-		free(w);
-		return NULL;
-	}
 	s->workers[process] = w;
+	/* The list has the order of the slots: the first gap is the place. */
+	w->slot = 0;
+	TAILQ_FOREACH(after, &g->workers, next) {
+		if (after->slot != w->slot) {
+			TAILQ_INSERT_BEFORE(after, w, next);
+			return w;
+		}
+		w->slot++;
+	}
 	TAILQ_INSERT_TAIL(&g->workers, w, next);
 	return w;
 }
@@ -167,7 +148,6 @@ void
 worker_free(struct worker *w)
 {
 	struct supervisor *s = w->sup;
-	struct group *g = w->group;
 
 	assert(w->start.result == NULL && w->start.fork == NULL);
 	fork_forget(w);
@@ -176,11 +156,8 @@ worker_free(struct worker *w)
 	if (w->memory_fd != -1)
 		close(w->memory_fd);
 	if (w->process != WORKER_TEMPLATE) {
-		assert(
-		    g->slots.used[w->slot / 64] & UINT64_C(1) << w->slot % 64);
-		g->slots.used[w->slot / 64] &= ~(UINT64_C(1) << w->slot % 64);
 		s->workers[w->process] = NULL;
-		TAILQ_REMOVE(&g->workers, w, next);
+		TAILQ_REMOVE(&w->group->workers, w, next);
 	}
 	free(w->leaving.last_line);
 	free(w->status);
