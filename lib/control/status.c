@@ -249,7 +249,6 @@ take_worker(struct status *st, const struct status_app *a,
 		return;
 	row->has |= HAS_SLOT | (w->pid != 0 ? HAS_PID : 0);
 	row->slot = w->slot;
-	row->generation = w->generation;
 	row->pid = w->pid;
 	memcpy(row->id, w->id, sizeof(row->id));
 	row->text = keep_string(st, w->status);

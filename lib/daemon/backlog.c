@@ -219,13 +219,13 @@ static bool
 is_silent(const struct worker *w)
 {
 	const struct group *g = w->group;
-	uint8_t state = w->sup->pool.processes[w->process].state;
+	const struct process *x = &w->sup->pool.processes[w->process];
 
 	return !w->accepts &&
-	    w->generation == w->sup->pool.apps[g->app].generation &&
+	    x->generation == w->sup->pool.apps[g->app].generation &&
 	    (group_accepts_itself(g)
-		    ? state == PROCESS_IDLE || state == PROCESS_ACTIVE
-		    : state == PROCESS_STARTING);
+		    ? x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE
+		    : x->state == PROCESS_STARTING);
 }
 
 static void

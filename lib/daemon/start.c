@@ -515,7 +515,6 @@ start_alone(struct worker *w, tstamp now)
 	const struct conf_app *conf = w->group->conf;
 	struct supervisor *s = w->sup;
 
-	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
 	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
 	w->keeps = w->adapted && conf->pool.prefetch == 0;

@@ -687,7 +687,8 @@ template_of(const struct group *g, uint32_t generation)
 bool
 template_fork(struct worker *w)
 {
-	struct template *t = template_of(w->group, w->generation);
+	struct template *t = template_of(
+	    w->group, w->sup->pool.processes[w->process].generation);
 
 	if (t == NULL || !fork_begin(w, t->w))
 		return false;
@@ -716,7 +717,7 @@ template_served(struct worker *w, tstamp now)
 		return;
 	t = template_of(g, w->sup->pool.apps[g->app].generation);
 	if (t == NULL || t->from[0] != '\0' ||
-	    w->generation != of->generation || x->outdated != 0 ||
+	    x->generation != of->generation || x->outdated != 0 ||
 	    x->expiring ||
 	    (x->state != PROCESS_IDLE &&
 		(x->state != PROCESS_ACTIVE || x->concurrency != 1)))

@@ -114,7 +114,6 @@ worker_new(struct group *g, uint32_t process)
 	worker_draw_id(w);
 	if (process == WORKER_TEMPLATE)
 		return w;
-	w->generation = s->pool.processes[process].generation;
 	s->workers[process] = w;
 	/* The list has the order of the slots: the first gap is the place. */
 	w->slot = 0;
@@ -244,8 +243,10 @@ death_end_of(const struct reap_death *d)
 static bool
 death_ended_session(const struct worker *w)
 {
-	return w->one_session && w->leaving.death.signal == 0 &&
-	    w->sup->pool.processes[w->process].handed > 0;
+	const struct process *x = &w->sup->pool.processes[w->process];
+
+	return w->sup->pool.apps[x->app].options.exit_ends &&
+	    w->leaving.death.signal == 0 && x->handed > 0;
 }
 
 /*

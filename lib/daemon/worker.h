@@ -80,11 +80,9 @@ struct worker {
 	struct template *template; /* owned; NULL: it is a worker */
 	uint32_t process; /* number in the pool */
 	uint32_t slot;
-	uint32_t generation; /* of its app when it was started */
 	char id[WORKER_ID_LEN + 1];
 	pid_t pid; /* 0: not started yet, or reaped */
-	bool one_session; /* it was started with handoff = stdio */
-	bool adapted; /* with accept: its child is the program */
+	bool adapted; /* started with accept: its child is the program */
 	bool parks; /* it was started with keep_alive */
 	bool keeps; /* what it has not received is not taken back */
 	int child_end; /* of the channel; -1 without one */
