@@ -221,8 +221,7 @@ keeper_read_lines(struct source *s, size_t bytes)
 		ssize_t n = read(
 		    s->fd, text + len, room < KEEPER_TEXT ? room : KEEPER_TEXT);
 
-		/* No process can print any more: there will be no other event.
-		 */
+		/* No process can print any more: no other event comes. */
 		if (n == 0)
 			(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
 		if (n <= 0)
