@@ -531,8 +531,9 @@ apps_open_lent(struct supervisor *s)
 {
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
+		struct app_listeners useless = TAILQ_HEAD_INITIALIZER(useless);
 		struct group *g = s->groups[app];
-		struct app_listener *l;
+		struct app_listener *l, *after;
 		struct openings openings;
 
 		if (g == NULL || g->closing || g->hold.stopped)
@@ -544,6 +545,14 @@ apps_open_lent(struct supervisor *s)
 				    &g->conf->listen.list[k], &openings,
 				    &opened);
 		(void)openings_now(&openings);
+		/* A socket that a process has shut down is tried again later.
+		 */
+		TAILQ_FOREACH_SAFE(l, &opened, next, after)
+			if (l->acceptor.listener.fd == -1) {
+				TAILQ_REMOVE(&opened, l, next);
+				TAILQ_INSERT_TAIL(&useless, l, next);
+			}
+		listeners_close_all(&useless);
 		/* Processes that outlive their app have its listeners still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;

@@ -394,6 +394,7 @@ keeper_take_back(struct group *g, struct retake *r)
 	struct keepers *all = g->sup->keepers;
 
 	r->app = g->keeper;
+	r->limit = TSTAMP_NEVER;
 	TAILQ_INSERT_TAIL(&all->retakes, r, next);
 	keeper_hasten(all);
 }
@@ -405,7 +406,6 @@ keeper_end_retake(struct retake *r, bool complete, tstamp now)
 	struct keepers *all = r->app->all;
 
 	TAILQ_REMOVE(&all->retakes, r, next);
-	all->take_limit = TSTAMP_NEVER;
 	r->end(r, complete, now);
 }
 
@@ -478,7 +478,6 @@ keeper_heard(
 	case KEEPER_TAKEN:
 		if (told != KEEPER_TAKE || !whole)
 			break;
-		all->take_limit = TSTAMP_NEVER;
 		r->message(r, rest, len - KEEPER_HEAD, fd, now);
 		return 0;
 	case KEEPER_EMPTY:
@@ -716,7 +715,6 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 			    k->app->stalls < KEEPER_STALLS
 				? ""
 				: ", but for this app");
-	all->take_limit = TSTAMP_NEVER;
 	keeper_succeed(k, busy, now);
 	(void)munmap(k->page, sizeof(*k->page));
 	k->page = NULL;
@@ -983,7 +981,7 @@ static void
 keeper_go_on(struct timer *t, tstamp now)
 {
 	struct keepers *all = TIMER_OWNER(t, struct keepers, timer);
-	bool told = false, late = now >= all->take_limit;
+	bool told = false;
 	struct keeper *k = all->current;
 	struct keeper_app *app;
 	struct retake *r, *next;
@@ -993,7 +991,7 @@ keeper_go_on(struct timer *t, tstamp now)
 		return;
 	/* No keeper answers, or is for the app any more. */
 	TAILQ_FOREACH_SAFE(r, &all->retakes, next, next)
-		if (late || r->app->stalls >= KEEPER_STALLS)
+		if (now >= r->limit || r->app->stalls >= KEEPER_STALLS)
 			keeper_end_retake(r, false, now);
 	/* Without work a keeper is only tried for the apps that need it. */
 	if (!keeper_has_work(all) && !all->unstarted)
@@ -1001,9 +999,6 @@ keeper_go_on(struct timer *t, tstamp now)
 	k = keeper_get(all, now);
 	o = TAILQ_FIRST(&all->unsaid);
 	app = keeper_next_closing(all);
-	if (!TAILQ_EMPTY(&all->retakes))
-		all->take_limit =
-		    tstamp_min(all->take_limit, now + KEEPER_TAKE_LIMIT);
 	if (k == NULL) {
 		/* There will be another one. */
 	} else if (all->closes) {
@@ -1018,6 +1013,7 @@ keeper_go_on(struct timer *t, tstamp now)
 			r = TAILQ_FIRST(&all->retakes);
 		TAILQ_REMOVE(&all->retakes, r, next);
 		TAILQ_INSERT_HEAD(&all->retakes, r, next);
+		r->limit = tstamp_min(r->limit, now + KEEPER_TAKE_LIMIT);
 		told = keeper_tell(k, KEEPER_TAKE, r->id, r->app->name, "",
 		    &r->child_end, 1, now);
 	} else if (o != NULL) {
@@ -1033,9 +1029,12 @@ keeper_go_on(struct timer *t, tstamp now)
 	} else {
 		return;
 	}
-	if (!told)
-		timer_advance(&all->sup->loop.timers, &all->timer,
-		    all->rest > now ? all->rest : now + RETRY_AFTER);
+	if (told)
+		return;
+	timer_advance(&all->sup->loop.timers, &all->timer,
+	    all->rest > now ? all->rest : now + RETRY_AFTER);
+	TAILQ_FOREACH(r, &all->retakes, next)
+		r->limit = tstamp_min(r->limit, now + KEEPER_TAKE_LIMIT);
 }
 
 /* --- beginning and end ------------------------------------------------- */
@@ -1086,7 +1085,6 @@ keeper_init(struct supervisor *s)
 	if (all == NULL)
 		return -1;
 	all->sup = s;
-	all->take_limit = TSTAMP_NEVER;
 	TAILQ_INIT(&all->stalled);
 	TAILQ_INIT(&all->apps);
 	TAILQ_INIT(&all->said);

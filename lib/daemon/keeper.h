@@ -100,6 +100,7 @@ struct retake {
 	struct keeper_app *app;
 	const char *id; /* of the worker; not owned */
 	int child_end; /* of the channel; stays the user's */
+	tstamp limit; /* the end, unless a keeper is at it; NEVER: no try yet */
 	/*
 	 * A message the worker had not received, oldest first, and its
 	 * descriptor, which is the callee's now; -1: it had none, or we had no
@@ -127,7 +128,6 @@ struct keepers {
 	/* The keeper is to be told of the output; or there is nothing to be. */
 	TAILQ_HEAD(, output) unsaid, said;
 	TAILQ_HEAD(, retake) retakes;
-	tstamp take_limit; /* an answer to KEEPER_TAKE is due; or NEVER */
 	struct keeper_app *closing; /* descriptors of which it is given */
 	size_t nclosing; /* so many */
 	bool closes; /* it has descriptors that are ours no more */

@@ -95,7 +95,7 @@ logging_reopen_done(struct lane_job *job, tstamp now)
 	else if (r->sink != NULL)
 		log_commit(r->sink);
 	s->reopening.now = NULL;
-	if (r->again)
+	if (r->again && !s->stopping)
 		logging_reopen(s);
 	conf_free(r->config);
 	free(r);

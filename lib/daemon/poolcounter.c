@@ -257,7 +257,7 @@ counter_process_close(struct poolcounter *all)
 	(void)loop_set(&all->sup->loop, &all->io, 0);
 	(void)close(all->io.fd);
 	all->io.fd = -1;
-	all->result.pid = 0;
+	all->result = (struct child_result){ 0 };
 }
 
 /* The process is dead, or did not start: another is started, soon. */

@@ -38,11 +38,13 @@
 static int
 file_lock_folder(const char *path)
 {
-	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
 	int fd;
 
-	(void)snprintf(folder, sizeof(folder), "%.*s/",
-	    (int)(strrchr(path, '/') - path), path);
+	if (slash != NULL)
+		(void)snprintf(
+		    folder, sizeof(folder), "%.*s/", (int)(slash - path), path);
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;

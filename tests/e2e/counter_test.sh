@@ -418,6 +418,24 @@ assert_connects_again() {
 	assertEquals 'open LOCKED true LOCKED' "$(paste -sd ' ' "$DIR/returned")"
 }
 
+# A package that is being replaced, for example.
+testACounterThatDidNotStartStartsWhenItsProgramIsThere() {
+	mkdir -p "$DIR/moved/libexec"
+	cp "$APPPOOLD" "$DIR/moved/apppoold"
+	program=$DIR/moved/libexec/apppool-counter
+	cp "$(dirname "$(readlink "/proc/$(counter_pid)/exe")")"/apppool-* \
+	    "$DIR/moved/libexec"
+	APPPOOLD=$DIR/moved/apppoold other_daemon </dev/null
+	mv "$program" "$program.away"
+	pkill -KILL -P "$OTHER" -f counter
+	await grep -q 'counter: cannot execute' "$other/log"
+	mv "$program.away" "$program"
+	await can_connect "$other/counter.sock"
+	await holds a_release_wakes_all_acq4any_and_one_acq4me \
+	    "unix:$other/counter.sock"
+	other_end
+}
+
 testTheSamplesOfRubyAndPerlLockAndUnlock() {
 	each_sample assert_locks
 	each_sample assert_tells_slots_apart
