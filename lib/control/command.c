@@ -519,7 +519,8 @@ command_split(char *line, size_t len, struct command_line *out)
 }
 
 /*
- * What runs each command but those of steer.c; the arguments end with NULL.
+ * The functions of all commands but those of steer.c; the arguments end with
+ * NULL.
  */
 static void (*const runs[COMMANDS])(struct client *, char *const *) = {
 	[COMMAND_APPS] = run_apps,

@@ -654,7 +654,7 @@ control_close(struct control *all)
 				break;
 		if (waits && cl->waits != WAIT_END)
 			client_error(cl, "the daemon has stopped");
-		/* What was sent last may not be of out. */
+		/* The bytes sent last may not be of out. */
 		from = cl->follow == NULL ? cl->sent : 0;
 		if (cl->status == NULL && cl->waits != WAIT_MEMORY &&
 		    cl->out.len > from)

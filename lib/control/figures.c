@@ -26,7 +26,7 @@
 /* Columns after which a line of words goes on in the next. */
 #define LINE_WIDTH 60
 
-/* What stands at the place of a figure, and how it is written. */
+/* The kinds of figures, by how they are written. */
 enum form {
 	FORM_UINT32,
 	FORM_UINT64,
@@ -534,7 +534,7 @@ put_name(struct status *st, const struct figure *f, const struct status_app *a,
 		text_printf(
 		    t, "%s%s=\"%s\"", a == NULL ? "{" : ",", label, value);
 	text_puts(t, a == NULL && label == NULL ? " " : "} ");
-	/* What writes the value puts no comma before it then. */
+	/* The writer of the value puts no comma before it then. */
 	st->json.keyed = true;
 }
 

@@ -424,7 +424,7 @@ struct target {
 	const char *name; /* of the app; lies behind the list */
 };
 
-/* They may end, and others have their numbers, while the client waits. */
+/* Processes may end, and others have their numbers, while the client waits. */
 struct targets {
 	char *names; /* behind the last */
 	size_t len;

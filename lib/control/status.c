@@ -76,7 +76,7 @@ take_daemon(struct status *st)
 	}
 }
 
-/* What the core counts of the app. */
+/* The core's counts of the app. */
 static void
 take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
@@ -235,7 +235,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->sessions = process_sessions(p);
 	row->requests = p->requests;
 	row->age = st->at - p->started;
-	/* One that accepts itself is never seen busy, but in use. */
+	/* A process that accepts itself is never seen busy, but in use. */
 	row->in_state = st->at -
 	    ((a->has & (HAS_CLIENTS | HAS_SESSIONS)) == HAS_CLIENTS ? p->used
 								    : p->since);
@@ -371,7 +371,7 @@ status_measure_app(const struct status *st, struct status_app *a)
 		a->has |= HAS_TEMPLATE_RSS;
 		a->template.rss = (uint64_t)info.rss;
 	}
-	/* It may be gone, and another have its place. */
+	/* The process may be gone, and another have its place. */
 	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
 		return;
 

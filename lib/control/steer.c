@@ -23,7 +23,7 @@ target_lookup(const struct supervisor *s, const char *name)
 {
 	struct group *g = group_find(s, name);
 
-	/* One that has left the configuration may still have work to do. */
+	/* An app that has left the configuration may still have work to do. */
 	for (uint32_t n = 0; n < s->pool.napps && g == NULL; n++)
 		if (s->groups[n] != NULL &&
 		    strcmp(s->groups[n]->conf->name, name) == 0)
@@ -295,7 +295,7 @@ restart_goes_on(struct client *cl, struct progress *out)
 		ready.done += app_ready(a);
 		ready.of += a->options.min_processes;
 	}
-	/* None was to be replaced: those of the minimum are awaited. */
+	/* With none to be replaced, those of the minimum are awaited. */
 	if (coming && out->of == 0)
 		*out = ready;
 	if (out->done > 0)
@@ -500,7 +500,7 @@ hold_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-/* One that is drained already is waited for. */
+/* An app that is drained already is waited for. */
 static void
 steer_drain(struct client *cl, struct group *g, char *const *words, tstamp now)
 {

@@ -294,14 +294,14 @@ struct app_figures {
 
 /* --- what an app has for each of its features ---------------------------- */
 
-/* Its processes by what can be done with them; see enum app_home. */
+/* The app's processes by what can be done with them; see enum app_home. */
 struct app_room {
 	struct ilist homes[HOME_ROOM - 1];
 	uint32_t lowest; /* no room list below this one has a process */
 	uint32_t places; /* further sessions that there is room for */
 };
 
-/* Its listeners, as the core sees them. */
+/* The app's listeners, as the core sees them. */
 struct app_intake {
 	uint8_t accepting; /* enum app_accepting */
 	uint32_t backlog; /* connections in it, if the app listens itself */
@@ -393,7 +393,7 @@ struct app {
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
 	uint32_t news; /* bit of each enum action_news that is under way */
-	/* Its processes: */
+	/* The app's processes: */
 	uint32_t in_state[PROCESS_STATES]; /* number of processes */
 	uint32_t expiring; /* number of processes */
 	uint32_t outdated; /* number of ready processes */
@@ -411,13 +411,13 @@ struct app {
 	struct app_growing growing;
 	struct app_shrinking shrinking;
 	struct app_leaving leaving;
-	/* Its connections: */
+	/* The app's connections: */
 	struct ilist queue; /* waiters, in order of arrival */
 	struct ilist cleared; /* waiters with a lock, if limited; likewise */
 	struct ilist prefetched; /* prefetched connections, oldest first */
 	struct app_intake intake;
 	struct app_limit limit;
-	/* What was measured: */
+	/* Measures: */
 	tspan start_time; /* from start to READY, decayed; 0: unknown */
 	struct app_session session;
 	struct load load;

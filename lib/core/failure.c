@@ -1,4 +1,4 @@
-/* Which ends of processes are failures, and how the next start waits. */
+/* Ends of processes that are failures, and how the next start waits. */
 
 #include "core/mechanism.h"
 

@@ -225,8 +225,8 @@ places_offer(struct pool *p, uint32_t app)
 }
 
 /*
- * Others give more if another app is the first in line, or has fewer processes,
- * or if a place that it waited for went to a minimum.
+ * Other apps give more if another app is the first in line, or has fewer
+ * processes, or if a place that it waited for went to a minimum.
  */
 void
 places_reconsider(struct pool *p)

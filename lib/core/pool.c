@@ -81,7 +81,7 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	    limits->conns >= p->limits.conns &&
 	    limits->sessions >= p->limits.sessions);
 	(void)pool_lay_out(&to, limits, memory);
-	/* What was used of the tables alone: other pages stay untouched. */
+	/* The used part of the tables alone: other pages stay untouched. */
 	memcpy(to.apps, p->apps, apps * sizeof(*to.apps));
 	memcpy(to.processes, p->processes, processes * sizeof(*to.processes));
 	memcpy(to.conns, p->conns, conns * sizeof(*to.conns));

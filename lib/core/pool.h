@@ -275,7 +275,7 @@ void pool_measured(
     struct pool *p, uint32_t process, uint64_t memory, tstamp now);
 
 /*
- * Nobody reads what the process prints any more: it is replaced; or, if no
+ * The process's output is not read any more: it is replaced; or, if no
  * other can be started, told to stop.
  */
 void pool_unheard(

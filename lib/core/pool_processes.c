@@ -163,7 +163,7 @@ pool_detach(struct pool *p, uint32_t process, tstamp now)
 	if (x->asked || x->state == PROCESS_DYING)
 		return;
 	process_detach(p, process);
-	/* Another one takes its place at once. */
+	/* Another process takes its place at once. */
 	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
 	    bounds_allowed(a, 1) > 0 && places_free(p) > 0)
 		process_start(p, app);
@@ -317,7 +317,7 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 			    &a->session_time, now - p->conns[c].begun, now);
 			promise_served(&a->promise, now - p->conns[c].begun);
 		}
-		/* One session proves here what others prove by age. */
+		/* A session proves here what other apps prove by age. */
 		if (done && app_is_tried(a, x)) {
 			app_served(a, x);
 			app_forgive(a);

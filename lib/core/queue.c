@@ -38,7 +38,7 @@ queue_unprefetch(struct pool *p, uint32_t conn)
 	c->prefetched = false;
 }
 
-/* Its session begins, and its waiting is over. */
+/* The session begins, and the waiting is over. */
 static void
 queue_begin(struct pool *p, struct conn *c)
 {

@@ -158,7 +158,7 @@ room_file(struct pool *p, uint32_t process)
 		room_set_busy(p, process, 0);
 	room_unfile(p, process);
 	x->home = room_home_of(p, process);
-	/* This may give the app room that it did not have. */
+	/* The change may give the app room that it did not have. */
 	if (x->home >= HOME_PREFETCH && x->home != HOME_LEAVING &&
 	    (from < HOME_ROOM || (x->home >= HOME_ROOM && x->home <= from)))
 		app_touch(a, MARK_ROOM);

@@ -421,7 +421,7 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 		    bounds_lasting(a) < a->options.min_idle &&
 		    sizing_add(p, app))
 			;
-		/* Others without a place come one by one later. */
+		/* Other starts without a place come one by one later. */
 		g->first = 0;
 	}
 	if (a->places_wanted > 0 || g->first > 0 ||

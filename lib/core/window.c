@@ -60,7 +60,7 @@ window_add(struct window *w, tspan value, tstamp now)
 	unsigned bucket = 0;
 
 	if (slot->epoch != epoch) {
-		/* What it has is out of the window. */
+		/* The slot's values are out of the window. */
 		memset(slot, 0, sizeof(*slot));
 		slot->epoch = epoch;
 	}

@@ -68,7 +68,7 @@ static const struct command_option {
 
 #define COMMAND_OPTIONS (sizeof(command_options) / sizeof(command_options[0]))
 
-/* What `apppoolctl COMMAND -h` says besides. */
+/* The rest of `apppoolctl COMMAND -h`. */
 static const char *const more[COMMANDS] = {
 	[COMMAND_APPS] = "With -j: the status of all apps without their "
 			 "processes.",
@@ -358,7 +358,7 @@ check_line(struct line *l)
 
 /* --- commands that are more than a question ------------------------------ */
 
-/* What the daemon says in JSON becomes a table, or everything about apps. */
+/* JSON of the daemon becomes a table, or everything about apps. */
 static int
 show_status(const struct line *l)
 {

@@ -71,7 +71,7 @@ put_param(struct text *out, const char *name, const char *value, size_t len)
 	text_put(out, value, len);
 }
 
-/* What a web server gives with such a request; the path is given, too. */
+/* A web server's parameters of such a request; the path is given, too. */
 static const struct {
 	const char *name;
 	const char *value;
@@ -217,7 +217,7 @@ take_byte(struct ping_answer *a, char c)
 static bool
 read_record(struct ping_answer *a, FILE *from)
 {
-	/* What the end of a request says. */
+	/* The results at the end of a request. */
 	static const char *const refusals[] = {
 		"the answer ends in its head",
 		"refused: a request at a time",

@@ -641,7 +641,7 @@ engine_run(const struct engine_options *o, struct load_source *load,
 	ilist_init(&e.left);
 	for (uint32_t n = 0; n < m->requests; n++)
 		ilist_push_back(&e.free_requests, e.links, n);
-	/* One app needs no tally of all. */
+	/* A single app needs no tally of all. */
 	for (size_t i = 0; i < apps + several; i++) {
 		t[i].out = i < apps ? &out->apps[i] : &out->total;
 		t[i].total = i < apps && several ? &t[apps] : NULL;

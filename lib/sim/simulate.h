@@ -195,7 +195,7 @@ struct result_app {
 	/* A connection waits unheld while a process of its app idles. */
 	tspan idle_while_waiting;
 	double wasted; /* mean; processes that were idle so */
-	/* One lies unread in a busy process, and another of its app idles. */
+	/* A connection lies unread in a busy process beside an idle one. */
 	tspan idle_while_unread;
 	tspan longest_unread; /* of one connection */
 	struct series series;
