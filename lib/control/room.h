@@ -52,7 +52,7 @@ struct status_list {
 	size_t len;
 };
 
-/* What a daemon, an app or a worker has; other figures are null. */
+/* Figures of a daemon, an app or a worker; others are null. */
 enum status_has {
 	HAS_COUNTER = 1 << 0,
 	HAS_SESSIONS = 1 << 1, /* the app is handed connections */

@@ -179,7 +179,7 @@ target_app(const struct supervisor *s, const struct target *t)
 	return a->stamp == t->app_stamp && s->groups[t->app] != NULL ? a : NULL;
 }
 
-/* Its process; NULL likewise. */
+/* The process of it; NULL likewise. */
 static const struct process *
 target_process(const struct supervisor *s, const struct target *t)
 {

@@ -65,7 +65,7 @@ struct group_resizing {
 	struct group_size of_file; /* and what the file said then */
 };
 
-/* What an operator does to the app; see hold.c. */
+/* The operator's hold on the app; see hold.c. */
 struct hold {
 	bool muted; /* drained: its listeners stay out of the loop */
 	bool stopped; /* its listeners are closed */
@@ -86,7 +86,7 @@ struct group_failure {
 	uint32_t generation; /* which was coming, if there was one */
 };
 
-/* What is known of connections that processes accept themselves. */
+/* Connections that processes accept themselves, as far as known. */
 struct backlog {
 	struct timer timer; /* next look */
 	long depth; /* at the latest look */

@@ -1,4 +1,4 @@
-/* What an operator does to an app: drains it, stops it and starts it again. */
+/* The operator's hold on an app: drained, stopped and started again. */
 
 #include <errno.h>
 #include <stdlib.h>

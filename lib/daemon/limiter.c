@@ -226,7 +226,8 @@ lock_lose(struct lock *k, const char *why, tstamp now)
 		next = k->server;
 		if (!k->used) {
 			v->retry_at = now + DOWN_REST;
-			/* That of the only one is told with what follows. */
+			/* The only server's answer is told with what follows.
+			 */
 			if (!v->down && l->nservers > 1)
 				log_limited(&v->loss, now, LOG_LEVEL_WARN,
 				    "%s: limit: %s: %s; it is passed over "

@@ -307,7 +307,7 @@ counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 	if (n == -1 && fdpass_is_later(errno))
 		return;
 	if (n <= 0) {
-		/* What it was is told when it has been reaped. */
+		/* The cause is told when the process has been reaped. */
 		(void)loop_set(&all->sup->loop, io, 0);
 		return;
 	}
@@ -415,7 +415,7 @@ poolcounter_exited(
 	/* The lane still has it. */
 	if (all->starting)
 		return true;
-	/* Its last words. */
+	/* The last lines of the process come first. */
 	counter_process_ready(&all->io, EPOLLIN, now);
 	if (!all->ended && !TAILQ_EMPTY(&all->listeners))
 		log_warnx("counter (pid %ld) %s: another is started, all "
@@ -435,7 +435,7 @@ poolcounter_map(struct poolcounter *all)
 
 	if (all->page != NULL)
 		return true;
-	/* What the counter could cut off, we would die of reading. */
+	/* A page that the counter cut off would kill us when read. */
 	all->fds[1] =
 	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (all->fds[1] != -1 &&
@@ -521,7 +521,8 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 			l->address.where = text;
 		}
 	}
-	/* Others are no longer in the file, and the counter closes them. */
+	/* The other listeners are no longer in the file: the counter closes
+	 * them. */
 	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
 		TAILQ_REMOVE(&all->listeners, l, next);
 		if (l->told && all->io.fd != -1)

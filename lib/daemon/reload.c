@@ -280,7 +280,7 @@ reload_commit(struct reload *r, tstamp now)
 	poolcounter_commit(s, conf, now);
 	conf_free(old);
 	/*
-	 * What this has left to the lane is awaited, sockets that are removed
+	 * The lane's part of the change is awaited, sockets that are removed
 	 * or get another mode: whoever asked may look at them next.
 	 */
 	openings_submit(&r->openings, &s->looker, reload_settled);

@@ -87,7 +87,7 @@ start_put(struct start *t, const char *fmt, ...)
 	return text;
 }
 
-/* What the worker is told of its place; see apppool-worker(7). */
+/* The worker's variables; see apppool-worker(7). */
 static void
 start_put_ours(struct start *t)
 {

@@ -155,7 +155,7 @@ struct templates {
 	unsigned next_exit; /* place of the next one */
 };
 
-/* What is known of dead children, and of who may be; see worker.c. */
+/* Dead children, known and suspected; see worker.c. */
 struct reaping {
 	struct timer timer; /* set: some that are dead may be left */
 	bool waits; /* one that is dead is among `starting` */
@@ -348,7 +348,7 @@ void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
 /* --- tell.c -------------------------------------------------------------- */
 
 /*
- * What has happened is told once: it becomes an event, and the text of the
+ * An event is told once: it becomes an event, and the text of the
  * event a line of the log, whatever level the log has. Events are kept in a
  * ring, in which the newest take the place of the oldest.
  */

@@ -153,7 +153,7 @@ fork_signal(const struct fork *f, int sig)
 		(void)child_signal(f->named, sig, true);
 }
 
-/* It has ended, unheard, and is reaped. */
+/* The fork has ended, unheard, and is reaped. */
 static void
 fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 {
@@ -221,7 +221,7 @@ fork_judge(struct loop_io *io, uint32_t events, tstamp now)
 			fork_refuse(f, who.pid, "speaks for another one", now);
 			return;
 		}
-		/* It has this number, and its packets can be read. */
+		/* The worker has this number, and its packets can be read. */
 		w = fork_settle(f, false);
 		worker_started(w, who.pid);
 		if (w->template == NULL)
@@ -273,7 +273,7 @@ fork_answered(struct worker *by, const char *text, size_t len, tstamp now)
 		return false;
 	f->answered = true;
 	if (f->w == NULL) {
-		/* It is known already, or was given up. */
+		/* The number is known already, or the fork was given up. */
 		if (!f->given_up)
 			fork_free(f);
 		return true;
@@ -393,7 +393,7 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	if (named != NULL) {
 		fork_died(named, death, now);
 	} else if (!TAILQ_EMPTY(&all->forks)) {
-		/* It may be named yet. */
+		/* The fork may be named yet. */
 		all->exits[all->next_exit] =
 		    (struct unknown_exit){ .death = *death, .at = now };
 		all->next_exit = (all->next_exit + 1) % TEMPLATE_EXITS;
@@ -516,7 +516,8 @@ template_late(struct timer *timer, tstamp now)
 	struct template *t = TIMER_OWNER(timer, struct template, timer);
 
 	if (t->state >= TEMPLATE_LEAVING) {
-		/* It may be stuck in the kernel: it delays nothing. */
+		/* The template may be stuck in the kernel: it delays nothing.
+		 */
 		worker_signal(t->w, SIGKILL);
 		t->state = TEMPLATE_STUCK;
 	} else if (t->silent) {
@@ -660,7 +661,7 @@ template_started(struct template *t, const char *why, tstamp now)
 	else if (t->state == TEMPLATE_STARTING)
 		template_fail(t, now, "%s", why);
 	else if (why == NULL)
-		/* Its socket is shut; but it may not look there. */
+		/* The template's socket is shut; but it may not look there. */
 		worker_signal(w, SIGKILL);
 	else
 		template_free(t);
@@ -668,7 +669,7 @@ template_started(struct template *t, const char *why, tstamp now)
 
 /* --- the templates of an app ------------------------------------------- */
 
-/* That which workers of this generation come from now; NULL: none. */
+/* The template that workers of this generation come from; NULL: none. */
 static struct template *
 template_of(const struct group *g, uint32_t generation)
 {

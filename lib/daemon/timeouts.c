@@ -1,5 +1,5 @@
 /*
- * What a living process is late with: a connection that it does not receive
+ * Delays of a living process: a connection that it does not receive
  * (pickup_timeout), and a session that lasts (slow_timeout, request_timeout).
  */
 
@@ -193,7 +193,7 @@ report_done(struct lane_job *job, tstamp now)
 		    hang_describe(h, text, sizeof(text)));
 	if (h->stack[0] != '\0')
 		log_warnx("%s its kernel stack: %s", r->name, h->stack);
-	/* What we may not see is said once. */
+	/* A look that is not allowed is told once. */
 	if (h->call_error != 0 && !call_told) {
 		log_info("in which system call a slow process is cannot be "
 			 "seen: %s",

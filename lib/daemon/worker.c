@@ -453,7 +453,7 @@ leaving_take_back(struct worker *w, tstamp now)
 	(void)now;
 	if (w->child_end == -1 || fdpass_unread(w->child_end) <= 0)
 		return true;
-	/* Its descriptor may be just the one that a connection needs. */
+	/* The channel's descriptor may be the one that a connection needs. */
 	channel_close(w);
 	r->id = w->id;
 	r->child_end = w->child_end;
@@ -570,7 +570,7 @@ static void
 death_reap_some(struct timer *t, tstamp now)
 {
 	struct supervisor *s = TIMER_OWNER(t, struct supervisor, reaping.timer);
-	/* Another signal does not come for those that are left. */
+	/* No signal comes for the dead that are left. */
 	tstamp next = tstamp_add(now, 1), later;
 	struct reap_death death;
 	tspan began, took, rest;

@@ -52,7 +52,7 @@ struct worker_pace {
 	unsigned extra; /* those about no connection */
 };
 
-/* What a worker has received of what it was sent; see timeouts.c. */
+/* The receipts of a worker for what it was sent; see timeouts.c. */
 struct pickup {
 	uint64_t sent; /* bytes, through the channel */
 	uint64_t received; /* of them, at the latest look */
@@ -258,7 +258,7 @@ enum template_state {
 /* Longest text of a failure, with its NUL. */
 #define TEMPLATE_FAILURE_MAX 256
 
-/* What a process is that is a template. */
+/* A process that is a template. */
 struct template
 {
 	TAILQ_ENTRY(template) next; /* in templates.all */
@@ -271,7 +271,7 @@ struct template
 	struct timer timer; /* the end of our patience with it */
 };
 
-/* What an app has of templates. */
+/* The templates of an app. */
 struct templating {
 	struct group *group;
 	struct template *current; /* forks workers; NULL: none */

@@ -417,7 +417,7 @@ child_explain(const struct child_spec *spec, const struct child_result *r,
 	const size_t nlimits = sizeof(limits) / sizeof(limits[0]);
 	const char *limit =
 	    (size_t)r->limit < nlimits ? limits[r->limit] : NULL;
-	/* What the step could not do, and the file or limit it was about. */
+	/* The failure of a step, with the file or limit it was about. */
 	const struct {
 		const char *failed, *what;
 	} steps_failed[] = {

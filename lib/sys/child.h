@@ -29,7 +29,7 @@ struct child_limit {
 };
 
 /*
- * What to start; all of it must stay as it is while child_spawn() runs, which
+ * A start; all of it must stay as it is while child_spawn() runs, which
  * changes *number alone. Where all but path and argv is zero, the child has our
  * descriptor 0 three times, an empty environment and our identity.
  */

@@ -2,7 +2,7 @@
 #define SYS_COUNTER_WIRE_H
 
 /*
- * What the daemon and its apppool-counter say to each other. Down, over a pair
+ * The dialogue of the daemon and its apppool-counter. Down, over a pair
  * of SOCK_SEQPACKET sockets, a line in each packet:
  *
  *	LIMIT clients own	the ceilings: clients, and beside them

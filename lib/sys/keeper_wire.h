@@ -2,7 +2,7 @@
 #define SYS_KEEPER_WIRE_H
 
 /*
- * What the daemon and its keeper say to each other, over a pair of
+ * The dialogue of the daemon and its keeper, over a pair of
  * SOCK_SEQPACKET sockets. The first byte of a packet is its verb. The daemon
  * says one thing at a time, and the next when that is answered: so a keeper
  * that waits for somebody has one packet unread at most, which the daemon takes

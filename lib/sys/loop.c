@@ -212,7 +212,7 @@ signals_ready(struct loop_io *io, uint32_t events, tstamp now)
 	ssize_t n;
 
 	(void)events;
-	/* What does not fit comes with the next turn. */
+	/* Events that do not fit come with the next turn. */
 	n = read(io->fd, infos, sizeof(infos));
 	for (ssize_t i = 0; i < n / (ssize_t)sizeof(infos[0]); i++)
 		l->signalled(l->signalled_arg, &infos[i], now);
@@ -278,7 +278,8 @@ loop_turn(struct loop *l, tstamp deadline)
 
 		if (io == NULL)
 			continue;
-		/* What is waited for may have changed since it was seen. */
+		/* The events waited for may have changed since they were seen.
+		 */
 		events = ev->events & (io->events | EPOLLERR | EPOLLHUP);
 		if (events == 0)
 			continue;

@@ -98,7 +98,7 @@ void timers_fire(struct timers *all, tstamp now);
 #define TURN_NO_APP UINT32_MAX
 
 /*
- * What the loop is doing, for the watch, which sees a turn last too long. To
+ * The work of the loop, told to the watch, which sees a turn last too long. To
  * say so costs a few stores, and no system call. Written by the loop's thread
  * alone, but for dozing.
  */
@@ -126,7 +126,7 @@ turn_for(uint32_t app)
 	atomic_store_explicit(&turn_now->call, NULL, memory_order_relaxed);
 }
 
-/* This system call comes next. */
+/* Names the system call that comes next. */
 static inline void
 turn_call(const char *name)
 {
@@ -139,7 +139,7 @@ turn_call(const char *name)
 #define LOOP_BATCH 256
 
 /*
- * One descriptor in the loop; embedded in the user's struct, which LOOP_OWNER
+ * A descriptor in the loop; embedded in the user's struct, which LOOP_OWNER
  * finds again. fd and ready are set by the user before the first loop_set()
  * and stay as they are while events is not 0.
  */

@@ -166,7 +166,7 @@ walk(struct walk *w, struct stat *st)
 		at += len;
 		memmove(w->rest, w->rest + at, strlen(w->rest + at) + 1);
 		last = w->rest[strspn(w->rest, "/")] == '\0';
-		/* What has the name, itself; O_DIRECTORY mounts it first. */
+		/* The file of this name itself; O_DIRECTORY mounts it first. */
 		fd =
 		    last ? -1 : openat(w->folder, w->name, flags | O_DIRECTORY);
 		if (last || (fd == -1 && errno == ENOTDIR))

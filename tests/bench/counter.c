@@ -200,8 +200,8 @@ lockserver_start(
 		if (!original_path(program))
 			return false;
 		/*
-		 * Its port is fixed, and stays in use for a minute after it
-		 * has ended; its address is ours to choose.
+		 * The server's port is fixed, and stays in use for a minute
+		 * after it has ended; its address is ours to choose.
 		 */
 		(void)snprintf(host, sizeof(host), "127.53.%d.%d",
 		    getpid() / 250 % 250, 1 + getpid() % 250);

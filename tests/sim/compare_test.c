@@ -98,7 +98,7 @@ TEST(every_policy_but_static_grows_and_shrinks_with_the_day)
 	}
 }
 
-/* Another processor may round a logarithm otherwise, and an arrival with it. */
+/* A processor may round a logarithm otherwise, and an arrival with it. */
 static bool
 is_about(uint64_t known, uint64_t n)
 {

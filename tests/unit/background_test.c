@@ -11,7 +11,7 @@
 
 #include "check.h"
 
-/* What a process does in the background: reports (-1: nothing), and ends. */
+/* The work of a process in the background: reports (-1: nothing), and ends. */
 struct life {
 	int report;
 	int status;

@@ -293,7 +293,7 @@ TEST(what_lies_in_a_channel_comes_in_its_order)
 	}
 }
 
-/* It may have shut its end down, or asked for credentials. */
+/* The worker may have shut its end down, or asked for credentials. */
 TEST(a_worker_cannot_keep_a_channel_from_being_emptied)
 {
 	char text[2 * KEEPER_TAKEN_MAX];
