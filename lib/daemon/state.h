@@ -348,7 +348,7 @@ void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
 /* --- tell.c -------------------------------------------------------------- */
 
 /*
- * An event is told once: it becomes an event, and the text of the
+ * What happens is told once: it becomes an event, and the text of the
  * event a line of the log, whatever level the log has. Events are kept in a
  * ring, in which the newest take the place of the oldest.
  */

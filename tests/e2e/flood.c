@@ -330,5 +330,6 @@ main(int argc, char **argv)
 		err(EX_OSERR, "clients");
 	f.counts[KEY_STARTED] = totals.started;
 	flood_print(&f, &totals);
+	samples_fini(&f.times);
 	return flood_judge(&f);
 }
