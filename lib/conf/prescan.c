@@ -251,7 +251,8 @@ read_tokens(struct prescan *p)
 {
 	const struct source *source = p->source;
 	const char *nul = memchr(source->text, '\0', source->len);
-	struct token *list = NULL;
+	struct arena *arena = p->findings->arena;
+	struct token *list = arena_grow(arena, NULL, 0, sizeof(*list));
 	unsigned ends = 0;
 
 	/* Editors may put a byte order mark before the text. */
@@ -262,11 +263,10 @@ read_tokens(struct prescan *p)
 			p->line += *p->next == '\n';
 		scan_bad(p, p->line, NULL, "NUL byte: this is not a text file");
 	}
-	for (size_t len = 0; ends < 4; len++) {
-		list = arena_grow(p->findings->arena, list, len, sizeof(*list));
-		if (len > 0)
-			scan_token(p, &list[len]);
-		ends += len > 0 && list[len].kind == TOKEN_END;
+	for (size_t len = 1; ends < 4; len++) {
+		list = arena_grow(arena, list, len, sizeof(*list));
+		scan_token(p, &list[len]);
+		ends += list[len].kind == TOKEN_END;
 	}
 	return list + 1;
 }

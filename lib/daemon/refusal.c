@@ -48,7 +48,7 @@ refusal_answers(const struct conf_app *conf)
 static unsigned
 fastcgi_request(int fd)
 {
-	unsigned char h[FCGI_HEADER_LEN];
+	unsigned char h[FCGI_HEADER_LEN] = { 0 };
 	ssize_t n = -1;
 	unsigned id;
 

@@ -57,10 +57,11 @@ events_next(
     const struct ring *events, struct ring_place *place, struct event *out)
 {
 	const struct event_record *r = ring_read(events, place);
-	const char *p = (const char *)(r + 1);
+	const char *p;
 
 	if (r == NULL)
 		return false;
+	p = (const char *)(r + 1);
 	*out = (struct event){
 		.number = place->number - 1,
 		.at = r->at,

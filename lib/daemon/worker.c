@@ -548,7 +548,7 @@ static tstamp
 death_look_at_workers(struct supervisor *s, tstamp now)
 {
 	struct reap_death death;
-	struct worker *w, after;
+	struct worker *w, after = { .pid = 0 };
 	tstamp next = now + WORKERS_PAUSE;
 
 	for (int left = LOOKS_TURN; left > 0; left--) {
