@@ -41,7 +41,8 @@ hostile() {
 # background, whether or not it has answered yet.
 asker() {
 	start_process "$BUILD/tests/e2e/flood" --unix "$1/b.sock" --rate 100 \
-	    --count $(($2 * 100)) --timeout "$LIMIT" --quiet
+	    --count $(($2 * 100)) --timeout "$LIMIT" \
+	    --limit $(($2 + LIMIT)) --quiet
 }
 
 # run_calm: the other daemon, in a folder of its own.

@@ -34,7 +34,7 @@ client() {
 
 flood_of() {
 	client "$BUILD/tests/e2e/flood" "$@" --count 100000000 \
-	    --concurrency 4 --quiet
+	    --concurrency 4 --limit 3600 --quiet
 }
 
 conf_lines() {
