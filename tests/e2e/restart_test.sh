@@ -367,6 +367,8 @@ testAReloadWithoutRestartDirEndsAlwaysRestart() {
 	web_conf
 	pool_start
 	await said 'web: always_restart.txt is there'
+	asked 4
+	assertEquals 4 "$(distinct "$ASKED")"
 	web_conf 'restart_dir = ""'
 	assertTrue "ctl reload >/dev/null"
 	asked 8

@@ -124,6 +124,14 @@ TEST(a_line_begins_with_time_and_level_and_names_its_worker)
 			lines[i].text));
 }
 
+TEST(controls_and_broken_utf8_are_escaped)
+{
+	CHECK_STR(TIME
+	    " info a\\x1b[1m\tb\\x0ac\\x7f \\xff\\xc3( \\xc2\\x9b ä€𝄞",
+	    formatted(LOG_HEAD_TIME, false, NULL,
+		"a\x1b[1m\tb\nc\x7f \xff\xc3( \xc2\x9b ä€𝄞"));
+}
+
 TEST(syslog_gets_facility_and_severity_in_one_number)
 {
 	char expected[64];
@@ -327,7 +335,6 @@ write(int fd, const void *buf, size_t len)
 	return syscall(SYS_write, fd, buf, len);
 }
 
-/* The day would be over long after the test. */
 /*
  * AddressSanitizer ends a cancelled thread on the frames that were left without
  * a return, and finds its own guards there: not with the ordinary stack.
@@ -340,6 +347,7 @@ __asan_default_options(void)
 	return "use_sigaltstack=0";
 }
 
+/* The day would be over long after the test. */
 TEST_ALONE(a_wall_clock_that_is_set_delays_no_stop)
 {
 	(void)redirect_to_pipe();
@@ -390,6 +398,19 @@ TEST_ALONE(half_a_line_is_ended_before_the_next)
 	CHECK_EQ(1, lines_in_file("Z warn 2 lines of log lost: File too"));
 	CHECK_EQ(1, lines_in_file("Z info this is written"));
 	CHECK_EQ(3, lines_in_file("20"));
+}
+
+TEST_ALONE(a_broken_pipe_is_survived)
+{
+	close(redirect_to_pipe());
+	NEED(log_start() == 0);
+	log_info("one");
+	CHECK(log_flush(PATIENCE));
+	NEED(open_fresh_file() == 0);
+	log_info("two");
+	log_stop(PATIENCE);
+	CHECK_EQ(1, lines_in_file("1 lines of log lost: Broken pipe"));
+	CHECK_EQ(1, lines_in_file("two"));
 }
 
 static int

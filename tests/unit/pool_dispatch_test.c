@@ -143,6 +143,15 @@ TEST(a_process_that_took_nothing_has_room_once_a_session_ends)
 	AFTER(rig_done(0), "hand 1>0");
 }
 
+TEST(a_hand_over_that_failed_does_not_count_against_max_requests)
+{
+	rig.o.max_requests = 1;
+	rig.o.max_processes = 1;
+	rig_busy(rig.o, 1, 1);
+	rig_hand_failed(0);
+	AFTER(rig_at(10), "hand 0>0");
+}
+
 TEST(a_process_has_the_times_of_its_state_and_its_use)
 {
 	rig_running(rig_options(), 1);
