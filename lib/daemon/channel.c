@@ -51,6 +51,14 @@
  */
 #define NUMBER_BITS 24
 
+/*
+ * Looks in each pickup_timeout, within bounds, as long as there may be
+ * something unread; and one at its very end.
+ */
+#define PICKUP_LOOKS 10
+#define PICKUP_PAUSE_MIN TSPAN_MSECONDS(10)
+#define PICKUP_PAUSE_MAX TSPAN_SECONDS(1)
+
 /* Bytes of the verb of a connection, with its space, and of STOP. */
 #define CONN_LEN sizeof(WIRE_CONN)
 #define STOP_LEN (sizeof(WIRE_STOP) - 1)
@@ -115,6 +123,15 @@ channel_find(const struct supervisor *s, const char *text, size_t len)
 	return conn;
 }
 
+static tspan
+pickup_pause(const struct worker *w)
+{
+	tspan pause = w->group->conf->pool.pickup_timeout / PICKUP_LOOKS;
+
+	return pause < PICKUP_PAUSE_MIN ? PICKUP_PAUSE_MIN
+					: tstamp_min(pause, PICKUP_PAUSE_MAX);
+}
+
 int
 channel_hand(struct worker *w, uint32_t conn, tstamp now)
 {
@@ -137,8 +154,54 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 	}
 	s->accepted[conn].len = (uint8_t)(end - at);
 	w->pickup.sent += (uint64_t)(end - at);
-	timeouts_await_pickup(w, now);
+	timer_advance(&s->loop.timers, &w->pickup.timer, now + pickup_pause(w));
 	return 0;
+}
+
+/*
+ * A worker that has received all is not looked at again before the next
+ * hand-over: so thousands of workers cost nothing while they are served well.
+ */
+void
+pickup_look(struct timer *t, tstamp now)
+{
+	struct worker *w = TIMER_OWNER(t, struct worker, pickup.timer);
+	struct pickup *u = &w->pickup;
+	struct pool *p = &w->sup->pool;
+	uint32_t current = p->apps[w->group->app].options.concurrency;
+	uint32_t c = p->processes[w->process].conns.first;
+	int unread = w->child_end == -1 ? 0 : fdpass_unread(w->child_end);
+	size_t bytes = (size_t)unread, prefetched = STOP_LEN;
+	tstamp next = now + pickup_pause(w), end;
+
+	/*
+	 * At most a STOP is unread, and a busy worker need not have read it:
+	 * nothing is overdue.
+	 */
+	if (c == ILIST_NONE || unread <= (int)STOP_LEN) {
+		u->unread_since = TSTAMP_NEVER;
+		return;
+	}
+	/*
+	 * Connections beyond its concurrency are prefetched, and so lie last,
+	 * for as long as the sessions before them take: time counts from their
+	 * turn. (Those that could not be taken back count as received in the
+	 * core.)
+	 */
+	for (; c != ILIST_NONE; c = p->conn_links[c].next) {
+		if (current > 0)
+			current--;
+		else if (p->conns[c].state == CONN_HANDED)
+			prefetched += w->sup->accepted[c].len;
+	}
+	if (u->sent - bytes > u->received || bytes <= prefetched) {
+		u->received = u->sent - bytes;
+		u->unread_since = now;
+	}
+	pool_unread(p, w->process, u->unread_since, now);
+	end = tstamp_add(u->unread_since, w->group->conf->pool.pickup_timeout);
+	timer_set(
+	    &w->sup->loop.timers, t, end > now ? tstamp_min(next, end) : next);
 }
 
 uint32_t

@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -34,6 +35,13 @@
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/loop.h"
+#include "sys/procinfo.h"
+
+/* Processes of one app that are looked at in one second at most. */
+#define REPORTS_MAX 10
+
+/* SIGTERM waits for the report no longer. */
+#define REPORT_PATIENCE TSPAN_SECONDS(1)
 
 static void
 settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
@@ -75,6 +83,164 @@ settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
 	}
 }
 
+/* --- where a process hangs that is late ---------------------------------- */
+
+/*
+ * The report of it is made in a lane, and logged when it is known; the process
+ * may be dead by then, and its struct gone.
+ */
+struct timeout_report {
+	struct lane_job job;
+	struct timer timer; /* set: SIGTERM is sent then, or after the report */
+	struct supervisor *sup;
+	uint32_t process;
+	pid_t pid; /* of the process */
+	int folder; /* of its program */
+	struct hang hang;
+	char name[96];
+	char what[96]; /* has happened to it */
+};
+
+/* The worker that the report is about; NULL: it is dead. */
+static struct worker *
+report_worker(const struct timeout_report *r)
+{
+	struct worker *w = r->sup->workers[r->process];
+
+	return w != NULL && w->report == r ? w : NULL;
+}
+
+/* SIGTERM would end what is to be reported, and so comes behind the report. */
+static void
+report_terminate(struct timer *t, tstamp now)
+{
+	struct timeout_report *r = TIMER_OWNER(t, struct timeout_report, timer);
+	struct worker *w = report_worker(r);
+
+	(void)now;
+	timer_set(&r->sup->loop.timers, &r->timer, TSTAMP_NEVER);
+	if (w != NULL)
+		worker_signal(w, SIGTERM);
+}
+
+static void
+report_work(struct lane_job *job)
+{
+	struct timeout_report *r = LOOP_OWNER(job, struct timeout_report, job);
+
+	hang_read(r->folder, &r->hang);
+}
+
+static void
+report_done(struct lane_job *job, tstamp now)
+{
+	static bool call_told, stack_told;
+	struct timeout_report *r = LOOP_OWNER(job, struct timeout_report, job);
+	const struct hang *h = &r->hang;
+	struct worker *w = report_worker(r);
+	char text[384], program[48] = "";
+
+	if (h->pid != r->pid)
+		(void)snprintf(program, sizeof(program),
+		    "its program (pid %ld) ", (long)h->pid);
+	/* A process that has ended by itself meanwhile is told of elsewhere. */
+	if (h->state != 0)
+		log_warnx("%s %s, %s%s", r->name, r->what, program,
+		    hang_describe(h, text, sizeof(text)));
+	if (h->stack[0] != '\0')
+		log_warnx("%s its kernel stack: %s", r->name, h->stack);
+	/* A look that is not allowed is told once. */
+	if (h->call_error != 0 && !call_told)
+		log_info("in which system call a slow process is cannot be "
+			 "seen: %s",
+		    strerror(h->call_error));
+	call_told |= h->call_error != 0;
+	if (h->stack_error != 0 && !stack_told)
+		log_info("where in the kernel a slow process waits cannot be "
+			 "seen in full: %s (that takes CAP_SYS_ADMIN)",
+		    strerror(h->stack_error));
+	stack_told |= h->stack_error != 0;
+	if (r->timer.at != TSTAMP_NEVER)
+		report_terminate(&r->timer, now);
+	if (w != NULL)
+		w->report = NULL;
+	close(r->folder);
+	free(r);
+}
+
+/* NULL: there will be none. */
+static struct timeout_report *
+report_begin(struct worker *w, tstamp now)
+{
+	struct group *g = w->group;
+	struct timeout_report *r;
+
+	if (w->pid == 0)
+		return NULL;
+	if (now - g->reports_since >= TSPAN_SECONDS(1)) {
+		g->reports_since = now;
+		g->reports = 0;
+	}
+	if (++g->reports > REPORTS_MAX || (r = calloc(1, sizeof(*r))) == NULL)
+		return NULL;
+	/* The program of an adapter is its child. */
+	r->folder = procinfo_folder(w->pid, w->adapted);
+	if (r->folder == -1) {
+		free(r);
+		return NULL;
+	}
+	r->job.work = report_work;
+	r->job.done = report_done;
+	timer_init(&r->timer, report_terminate);
+	r->sup = w->sup;
+	r->process = w->process;
+	r->pid = w->pid;
+	(void)worker_name(w, r->name, sizeof(r->name));
+	w->report = r;
+	lane_submit(&w->sup->looker, &r->job);
+	return r;
+}
+
+/*
+ * ACTION_SLOW: the oldest session is over slow_timeout old. ACTION_TERM: over
+ * request_timeout; SIGTERM comes behind the report, for which it does not wait
+ * long.
+ */
+static void
+settle_late(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct worker *w = s->workers[a->process];
+	struct timeout_report *r = w->report;
+	uint32_t conn = s->pool.processes[a->process].conns.first;
+	tspan age = conn == ILIST_NONE ? 0 : now - s->pool.conns[conn].begun;
+	bool slow = a->kind == ACTION_SLOW;
+	char name[96], what[96];
+
+	/* The report before is still being made. */
+	if (r != NULL && slow)
+		return;
+	if (r == NULL)
+		r = report_begin(w, now);
+	(void)snprintf(what, sizeof(what), "%s is %.1f s old",
+	    slow ? "is slow: its session" : "is terminated: its request",
+	    tspan_to_seconds(age));
+	if (r != NULL) {
+		memcpy(r->what, what, sizeof(what));
+		if (!slow)
+			timer_set(&s->loop.timers, &r->timer,
+			    tstamp_add(now, REPORT_PATIENCE));
+	} else if (!slow) {
+		log_warnx("%s %s", worker_name(w, name, sizeof(name)), what);
+		worker_signal(w, SIGTERM);
+	} else if (w->group->reports == REPORTS_MAX + 1) {
+		log_warnx("%s: more than %d processes are slow: not all are "
+			  "told",
+		    w->group->conf->name, REPORTS_MAX);
+	}
+}
+
+/* --- ends ---------------------------------------------------------------- */
+
 /* Tells why a worker is ended that was too late with something. */
 static void
 settle_tell_late(
@@ -106,7 +272,7 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 			settle_tell_late(w, END_START_TIMEOUT,
 			    "it was not ready", o->start_timeout);
 		if (x->end == END_REQUEST_TIMEOUT)
-			timeouts_terminate(w, now);
+			settle_late(s, a, now);
 		else
 			worker_signal(w, SIGTERM);
 		break;
@@ -218,7 +384,7 @@ settle_actions(struct supervisor *s)
 		[ACTION_STOP] = settle_end_process,
 		[ACTION_TERM] = settle_end_process,
 		[ACTION_KILL] = settle_end_process,
-		[ACTION_SLOW] = timeouts_slow,
+		[ACTION_SLOW] = settle_late,
 		[ACTION_RESUME] = accepting_resume,
 		[ACTION_LOCK] = limiter_ask,
 		[ACTION_UNLOCK] = limiter_give_back,

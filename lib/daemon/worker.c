@@ -110,7 +110,7 @@ worker_new(struct group *g, uint32_t process)
 	w->memory_fd = -1;
 	w->channel.fd = -1;
 	w->pickup.unread_since = TSTAMP_NEVER;
-	timer_init(&w->pickup.timer, timeouts_look);
+	timer_init(&w->pickup.timer, pickup_look);
 	worker_draw_id(w);
 	if (process == WORKER_TEMPLATE)
 		return w;

@@ -52,7 +52,7 @@ struct worker_pace {
 	unsigned extra; /* those about no connection */
 };
 
-/* The receipts of a worker for what it was sent; see timeouts.c. */
+/* The receipts of a worker for what it was sent; see channel.c. */
 struct pickup {
 	uint64_t sent; /* bytes, through the channel */
 	uint64_t received; /* of them, at the latest look */
@@ -198,6 +198,12 @@ void channel_read_rest(struct worker *w, tstamp now);
 int channel_hand(struct worker *w, uint32_t conn, tstamp now);
 void channel_stop(struct worker *w);
 
+/*
+ * fire() of pickup.timer: whether the process has received the connections that
+ * it was handed, which the pool is told.
+ */
+void pickup_look(struct timer *t, tstamp now);
+
 /* ACTION_TAKE: receives the oldest message in the place of the process. */
 void channel_take(struct supervisor *s, const struct action *a, tstamp now);
 
@@ -208,32 +214,6 @@ uint32_t channel_conn(
 /* A protocol error: logs it, and has the process killed. */
 void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* --- timeouts.c -------------------------------------------------------- */
-
-/*
- * The process was handed a connection: whether it receives that is looked at,
- * until it has, for pickup_timeout, which the pool is told in time.
- */
-void timeouts_await_pickup(struct worker *w, tstamp now);
-
-/* fire() of pickup.timer. */
-void timeouts_look(struct timer *t, tstamp now);
-
-/*
- * Since when the process has received nothing though a connection lies unread
- * in its socket; TSTAMP_NEVER: it has received all it was handed.
- */
-tstamp timeouts_unread_since(struct worker *w, tstamp now);
-
-/* ACTION_SLOW: a session is over slow_timeout old. Logs where it hangs. */
-void timeouts_slow(struct supervisor *s, const struct action *a, tstamp now);
-
-/*
- * A session is over request_timeout old: reports it, and then sends SIGTERM,
- * which would end what is to be reported. The signal does not wait for long.
- */
-void timeouts_terminate(struct worker *w, tstamp now);
 
 /* --- template.c -------------------------------------------------------- */
 

@@ -150,9 +150,12 @@ fall_idle(void)
 static void
 later_is_late_since(const struct worker *w, tstamp since)
 {
+	struct pickup *p = &sup.workers[w->process]->pickup;
+
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(
-	    since, timeouts_unread_since(sup.workers[w->process], fixture.now));
+	pickup_look(&p->timer, fixture.now);
+	CHECK_EQ(since,
+	    p->unread_since == fixture.now ? TSTAMP_NEVER : p->unread_since);
 }
 
 TEST(a_process_is_late_from_the_hand_over_until_it_receives)

@@ -2,8 +2,7 @@
 
 #include <semaphore.h>
 
-#include "core/action.h"
-#include "daemon/worker.h"
+#include "daemon/settle.c"
 
 #include "fixture.h"
 
@@ -39,7 +38,15 @@ slow(uint32_t process)
 {
 	struct action a = { .kind = ACTION_SLOW, .process = process };
 
-	timeouts_slow(&sup, &a, fixture.now);
+	settle_late(&sup, &a, fixture.now);
+}
+
+static void
+terminate(uint32_t process)
+{
+	struct action a = { .kind = ACTION_TERM, .process = process };
+
+	settle_late(&sup, &a, fixture.now);
 }
 
 /* Waits for the end of the process: gives its signal. 0: it lives on. */
@@ -162,7 +169,7 @@ TEST(sigterm_is_sent_after_the_report)
 		hold_lane();
 		if (asked)
 			slow(0);
-		timeouts_terminate(sup.workers[0], fixture.now);
+		terminate(0);
 		CHECK(lives(sup.workers[0]));
 		release_lane();
 		CHECK_EQ(
@@ -177,7 +184,7 @@ TEST(sigterm_waits_a_second_for_the_report)
 {
 	begin(1);
 	hold_lane();
-	timeouts_terminate(sup.workers[0], fixture.now);
+	terminate(0);
 	fixture.now += TSPAN_MSECONDS(900);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	CHECK(lives(sup.workers[0]));
@@ -192,7 +199,7 @@ TEST(without_a_report_sigterm_is_sent_at_once)
 	begin(12);
 	for (uint32_t n = 0; n < 11; n++)
 		slow(n);
-	timeouts_terminate(sup.workers[11], fixture.now);
+	terminate(11);
 	CHECK(fixture_said(" is terminated: its request is 0.0 s old\n"));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[11]));
 }
@@ -209,7 +216,7 @@ TEST(a_number_that_was_reaped_gets_no_signal)
 	CHECK_EQ(0, setpgid(death.pid, 0));
 	worker_started(w, w->pid);
 	hold_lane();
-	timeouts_terminate(w, fixture.now);
+	terminate(0);
 	/* The process plays another one, which has its number now. */
 	worker_died(w, &death);
 	fixture.now += TSPAN_SECONDS(1);
