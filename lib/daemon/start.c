@@ -399,12 +399,14 @@ start_work(struct lane_job *job)
 
 /* --- in the loop ------------------------------------------------------- */
 
-/* The worker has a number, and what it says can be read. */
 void
-start_known(struct worker *w, tstamp now)
+start_known(struct worker *w, pid_t pid, tstamp now)
 {
 	struct group *g = w->group;
 
+	worker_started(w, pid);
+	if (w->template != NULL)
+		return;
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_begin(g, now);
@@ -462,18 +464,16 @@ start_done(struct lane_job *job, tstamp now)
 	if (s->reaping.waits)
 		timer_set(&s->loop.timers, &s->reaping.timer, now);
 	s->reaping.waits = false;
-	if (!failed)
-		worker_started(w, pid);
-	if (w->template != NULL) {
-		template_started(w->template, failed ? why : NULL, now);
-		return;
+	if (w->template == NULL) {
+		s->nstarting--;
+		w->group->starts.n--;
 	}
-	s->nstarting--;
-	w->group->starts.n--;
-	if (failed)
+	if (!failed)
+		start_known(w, pid, now);
+	if (w->template != NULL)
+		template_started(w->template, failed ? why : NULL, now);
+	else if (failed)
 		start_failed(s, w->process, no_room, why, now);
-	else
-		start_known(w, now);
 }
 
 int
@@ -508,36 +508,50 @@ start_program(struct worker *w)
 	return 0;
 }
 
-/* Starts the worker by itself. */
+/*
+ * Has the template of the app fork the worker, or else, or (alone) anyway,
+ * starts its program.
+ */
 static void
-start_alone(struct worker *w, tstamp now)
+start_begin(struct worker *w, bool alone, tstamp now)
 {
-	const struct conf_app *conf = w->group->conf;
+	struct group *g = w->group;
 	struct supervisor *s = w->sup;
+	bool needs_keeper = keeper_is_needed(g->conf);
 
-	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
+	pool_start_queued(&s->pool, w->process, false, now);
+	if (needs_keeper && g->keeper->stalls >= KEEPER_STALLS) {
+		start_failed(s, w->process, false,
+		    "it has stalled the keeper again and again", now);
+		return;
+	}
+	if (needs_keeper && s->keepers->unstarted) {
+		start_failed(
+		    s, w->process, false, "apppool-keeper does not start", now);
+		return;
+	}
+	if (!alone && g->templating != NULL && channel_open(w) == 0 &&
+	    template_fork(w))
+		return;
+	worker_disown(w);
+	w->adapted = g->conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
-	w->keeps = w->adapted && conf->pool.prefetch == 0;
+	w->keeps = w->adapted && g->conf->pool.prefetch == 0;
 	if (channel_open(w) == -1 || start_program(w) == -1) {
 		start_failed(s, w->process, true, strerror(errno), now);
 		return;
 	}
 	s->nstarting++;
-	w->group->starts.n++;
+	g->starts.n++;
 }
 
 void
 start_unforked(struct worker *w, tstamp now)
 {
-	struct pool *p = &w->sup->pool;
-
-	if (p->processes[w->process].asked) {
+	if (w->sup->pool.processes[w->process].asked)
 		start_call_off(w, now);
-		return;
-	}
-	worker_disown(w);
-	pool_start_queued(p, w->process, false, now);
-	start_alone(w, now);
+	else
+		start_begin(w, true, now);
 }
 
 /* --- the queue --------------------------------------------------------- */
@@ -613,7 +627,6 @@ start_queued(struct supervisor *s, tstamp now)
 {
 	struct group *g;
 	struct worker *w;
-	const char *fault;
 	bool any = false;
 
 	for (; (g = start_next_group(s)) != NULL; any = true) {
@@ -624,23 +637,7 @@ start_queued(struct supervisor *s, tstamp now)
 			continue;
 		}
 		start_remove(w);
-		pool_start_queued(&s->pool, w->process, false, now);
-		fault = NULL;
-		if (keeper_is_needed(g->conf) &&
-		    g->keeper->stalls >= KEEPER_STALLS)
-			fault = "it has stalled the keeper again and again";
-		else if (keeper_is_needed(g->conf) && s->keepers->unstarted)
-			fault = "apppool-keeper does not start";
-		if (fault != NULL) {
-			start_failed(s, w->process, false, fault, now);
-			continue;
-		}
-		if (g->templating != NULL && channel_open(w) == 0) {
-			if (template_fork(w))
-				continue;
-			worker_disown(w);
-		}
-		start_alone(w, now);
+		start_begin(w, false, now);
 	}
 	return any;
 }

@@ -79,8 +79,7 @@ struct fork {
 	struct supervisor *sup;
 	struct worker *w; /* that is forked; NULL: nobody waits for it */
 	struct worker *by; /* was asked, and may be a template; NULL: is gone */
-	uint64_t serial;
-	bool answered;
+	uint64_t serial; /* 0: the answer has come */
 	bool given_up;
 	struct loop_io io; /* our end of the channel of the process */
 	uid_t uid; /* of the app */
@@ -99,9 +98,12 @@ fork_free(struct fork *f)
 	free(f);
 }
 
-/* The process is known, dead or given up. Returns whose it was to be. */
+/*
+ * The process is known by its number, or (0) is given up. Returns whose it was
+ * to be.
+ */
 static struct worker *
-fork_settle(struct fork *f, bool given_up)
+fork_settle(struct fork *f, pid_t pid, tstamp now)
 {
 	struct loop *loop = &f->sup->loop;
 	struct worker *w = f->w;
@@ -114,11 +116,13 @@ fork_settle(struct fork *f, bool given_up)
 		w->group->starts.n--;
 	w->start.fork = NULL;
 	f->w = NULL;
-	f->given_up = given_up;
+	f->given_up = pid == 0;
 	timer_set(&loop->timers, &f->timer,
-	    given_up ? loop_now(loop) + FORK_GIVEN_UP_TIME : TSTAMP_NEVER);
-	if (!given_up && (f->answered || f->by == NULL))
+	    f->given_up ? now + FORK_GIVEN_UP_TIME : TSTAMP_NEVER);
+	if (!f->given_up && (f->serial == 0 || f->by == NULL))
 		fork_free(f);
+	if (pid != 0)
+		start_known(w, pid, now);
 	return w;
 }
 
@@ -134,13 +138,6 @@ fork_blame(struct worker *by, const char *why, tstamp now)
 		template_fail(t, now, "is killed: %s", why);
 }
 
-static bool
-fork_is_another(const struct fork *f, pid_t pid)
-{
-	return worker_find(f->sup, pid) != NULL ||
-	    worker_is_starting(f->sup, pid);
-}
-
 /*
  * A session has processes that one began, and those that they have forked: so
  * what is named there is no stranger, though it may not be the one we wait for.
@@ -149,31 +146,9 @@ void
 fork_signal(const struct fork *f, int sig)
 {
 	if (f->named > 1 && reap_is_child(f->named) &&
-	    getsid(f->named) == f->session && !fork_is_another(f, f->named))
+	    getsid(f->named) == f->session &&
+	    worker_find(f->sup, f->named) == NULL)
 		(void)child_signal(f->named, sig, true);
-}
-
-/* The fork has ended, unheard, and is reaped. */
-static void
-fork_died(struct fork *f, const struct reap_death *death, tstamp now)
-{
-	struct worker *by = f->by, *w = fork_settle(f, false);
-	const struct process *x;
-	bool failed;
-
-	w->start.signal = 0;
-	worker_started(w, death->pid);
-	if (w->template != NULL) {
-		template_died(w, death, now);
-		return;
-	}
-	x = &w->sup->pool.processes[w->process];
-	failed = !x->asked || x->end == END_START_TIMEOUT;
-	start_known(w, now);
-	death_begin(w, death, now);
-	/* Things that the template has loaded may be of no use elsewhere. */
-	if (failed)
-		fork_blame(by, "what it forked ends before it is ready", now);
 }
 
 /* A process that was named would not be ended by anybody else. */
@@ -188,7 +163,7 @@ fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
 		(void)snprintf(
 		    why, sizeof(why), "process %ld %s", (long)pid, what);
 	fork_signal(f, SIGKILL);
-	w = fork_settle(f, true);
+	w = fork_settle(f, 0, now);
 	if (w->template != NULL) {
 		template_fail(w->template, now, "could not be forked%s%s",
 		    why[0] == '\0' ? "" : ": ", why);
@@ -198,42 +173,81 @@ fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
 	fork_blame(by, why, now);
 }
 
-/* ready() of fork.io: who sends the first packet? */
+/* The process has ended, unheard, and is reaped. */
 static void
-fork_judge(struct loop_io *io, uint32_t events, tstamp now)
+fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 {
-	struct fork *f = LOOP_OWNER(io, struct fork, io);
-	struct loop *loop = &f->sup->loop;
+	struct worker *by = f->by, *w = f->w;
+	const struct process *x = &f->sup->pool.processes[w->process];
+	bool failed =
+	    w->template == NULL && (!x->asked || x->end == END_START_TIMEOUT);
+
+	w->start.signal = 0;
+	(void)fork_settle(f, death->pid, now);
+	death_begin(w, death, now);
+	/* Things that the template has loaded may be of no use elsewhere. */
+	if (failed)
+		fork_blame(by, "what it forked ends before it is ready", now);
+}
+
+/*
+ * What is known of the process by now: the number that its first packet came
+ * with, or else the one that it was named with, and whether that has ended.
+ */
+static void
+fork_look(struct fork *f, tstamp now)
+{
+	const struct unknown_exit *x = f->sup->templates.exits;
+	const struct unknown_exit *end = x + TEMPLATE_EXITS;
 	struct ucred who = { 0 };
 	ssize_t n = fdpass_next_sender(f->io.fd, &who);
+	bool silent = n == -1 && fdpass_is_later(errno);
+	pid_t pid = silent ? f->named : who.pid;
 	struct worker *w;
 
-	(void)events;
-	if (n == -1 && fdpass_is_later(errno))
-		return;
-	if (n <= 0) {
+	while (x < end && (x->death.pid != pid || x->at < f->since))
+		x++;
+	/*
+	 * What has the number now may have it from a process that has ended,
+	 * and so is asked for first.
+	 */
+	if (!silent && n <= 0) {
 		fork_refuse(f, 0, "no process has its socket", now);
-	} else if (who.pid <= 0 || who.uid != f->uid) {
-		fork_refuse(
-		    f, who.pid, "of another user speaks for a worker", now);
-	} else if (reap_is_child(who.pid)) {
-		if (fork_is_another(f, who.pid)) {
-			fork_refuse(f, who.pid, "speaks for another one", now);
+	} else if (!silent && (pid <= 0 || who.uid != f->uid)) {
+		fork_refuse(f, pid, "of another user speaks for a worker", now);
+	} else if (pid != 0 && worker_find(f->sup, pid) != NULL) {
+		fork_refuse(f, pid,
+		    silent ? "was named and is another one"
+			   : "speaks for another one",
+		    now);
+	} else if (pid != 0 && x < end) {
+		fork_died(f, &x->death, now);
+	} else if (pid != 0 && reap_is_child(pid)) {
+		if (silent)
 			return;
-		}
 		/* The worker has this number, and its packets can be read. */
-		w = fork_settle(f, false);
-		worker_started(w, who.pid);
-		if (w->template == NULL)
-			start_known(w, now);
+		w = fork_settle(f, pid, now);
 		w->channel.ready(&w->channel, EPOLLIN, now);
 	} else if (f->named != 0 && now - f->named_at >= FORK_ORPHAN_TIME) {
-		fork_refuse(f, who.pid, "speaks and is no child of ours", now);
-	} else {
+		fork_refuse(f, pid,
+		    silent ? "was named and is no child of ours"
+			   : "speaks and is no child of ours",
+		    now);
+	} else if (pid != 0) {
 		/* The process in the middle may not have ended yet. */
-		(void)loop_set(loop, &f->io, 0);
-		timer_set(&loop->timers, &f->timer, now + FORK_AGAIN);
+		if (!silent)
+			(void)loop_set(&f->sup->loop, &f->io, 0);
+		timer_set(&f->sup->loop.timers, &f->timer,
+		    silent ? now + FORK_ORPHAN_TIME : now + FORK_AGAIN);
 	}
+}
+
+/* ready() of fork.io. */
+static void
+fork_spoke(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	fork_look(LOOP_OWNER(io, struct fork, io), now);
 }
 
 static void
@@ -241,63 +255,43 @@ fork_due(struct timer *timer, tstamp now)
 {
 	struct fork *f = TIMER_OWNER(timer, struct fork, timer);
 
-	if (f->given_up) {
-		f->given_up = false;
-		if (f->answered || f->by == NULL)
-			fork_free(f);
-	} else if (f->io.events == 0) {
-		fork_judge(&f->io, 0, now);
-	} else if (!reap_is_child(f->named)) {
-		fork_refuse(
-		    f, f->named, "was named and is no child of ours", now);
+	if (!f->given_up) {
+		fork_look(f, now);
+		return;
 	}
+	f->given_up = false;
+	if (f->serial == 0 || f->by == NULL)
+		fork_free(f);
 }
 
 bool
 fork_answered(struct worker *by, const char *text, size_t len, tstamp now)
 {
-	const struct templates *all = &by->sup->templates;
-	const struct unknown_exit *x = all->exits;
 	const char *end = text + len;
 	uint64_t serial, pid;
 	struct fork *f;
 
 	if (!number_read(&text, end, &serial) || text == end ||
 	    *text++ != ' ' || !number_read(&text, end, &pid) || text != end ||
-	    pid > INT32_MAX || (pid == 0 && by->template != NULL))
+	    serial == 0 || pid > INT32_MAX ||
+	    (pid == 0 && by->template != NULL))
 		return false;
-	TAILQ_FOREACH(f, &all->forks, next)
-		if (f->by == by && f->serial == serial && !f->answered)
+	TAILQ_FOREACH(f, &by->sup->templates.forks, next)
+		if (f->by == by && f->serial == serial)
 			break;
 	if (f == NULL)
 		return false;
-	f->answered = true;
-	if (f->w == NULL) {
-		/* The number is known already, or the fork was given up. */
-		if (!f->given_up)
-			fork_free(f);
-		return true;
+	f->serial = 0;
+	if (f->w != NULL) {
+		f->named = (pid_t)pid;
+		f->named_at = now;
+		if (pid == 0)
+			fork_refuse(f, 0, "", now);
+		else
+			fork_look(f, now);
+	} else if (!f->given_up) {
+		fork_free(f);
 	}
-	f->named = (pid_t)pid;
-	f->named_at = now;
-	while (x < all->exits + TEMPLATE_EXITS &&
-	    (x->death.pid != f->named || x->at < f->since))
-		x++;
-	/*
-	 * What has the number now may have it from a process that has ended,
-	 * and so is asked for first.
-	 */
-	if (pid == 0)
-		fork_refuse(f, 0, "", now);
-	else if (fork_is_another(f, f->named))
-		fork_refuse(f, f->named, "was named and is another one", now);
-	else if (x < all->exits + TEMPLATE_EXITS)
-		fork_died(f, &x->death, now);
-	else if (f->timer.at != TSTAMP_NEVER)
-		fork_judge(&f->io, 0, now);
-	else if (!reap_is_child(f->named))
-		timer_set(
-		    &f->sup->loop.timers, &f->timer, now + FORK_ORPHAN_TIME);
 	return true;
 }
 
@@ -321,7 +315,7 @@ fork_begin(struct worker *w, struct worker *by)
 		return false;
 	*f = (struct fork){ .sup = s, .w = w, .by = by };
 	f->serial = ++s->templates.serial;
-	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_judge };
+	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_spoke };
 	f->uid = id->change ? id->uid : getuid();
 	f->session = getsid(by->pid);
 	f->since = loop_now(&s->loop);
@@ -381,23 +375,22 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	 * so no other app's.
 	 */
 	TAILQ_FOREACH(f, &all->forks, next) {
-		bool awaited =
-		    f->w != NULL && (f->named == 0 || f->named == death->pid);
-
-		if (f->session == session && (awaited || f->given_up))
-			forked = true;
-		if (awaited && f->named != 0)
+		if (f->w != NULL && f->named == death->pid)
 			named = f;
+		if (f->session == session &&
+		    (f->given_up || f == named ||
+			(f->w != NULL && f->named == 0)))
+			forked = true;
 	}
 	reap_take(death->pid, forked);
-	if (named != NULL) {
-		fork_died(named, death, now);
-	} else if (!TAILQ_EMPTY(&all->forks)) {
-		/* The fork may be named yet. */
-		all->exits[all->next_exit] =
-		    (struct unknown_exit){ .death = *death, .at = now };
-		all->next_exit = (all->next_exit + 1) % TEMPLATE_EXITS;
-	}
+	if (TAILQ_EMPTY(&all->forks))
+		return;
+	/* The fork may be named yet. */
+	all->exits[all->next_exit] =
+	    (struct unknown_exit){ .death = *death, .at = now };
+	all->next_exit = (all->next_exit + 1) % TEMPLATE_EXITS;
+	if (named != NULL)
+		fork_look(named, now);
 }
 
 /* --- the end of a template --------------------------------------------- */
@@ -417,7 +410,7 @@ template_free(struct template *t)
 
 	if (w->start.fork != NULL) {
 		fork_signal(w->start.fork, SIGKILL);
-		(void)fork_settle(w->start.fork, true);
+		(void)fork_settle(w->start.fork, 0, loop_now(&w->sup->loop));
 	}
 	timer_set(&w->sup->loop.timers, &t->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&w->sup->templates.all, t, next);
@@ -444,8 +437,8 @@ template_leave(struct template *t, bool killed, tstamp now)
 	channel_close(w);
 	template_patience(t, w->group->conf->pool.kill_timeout);
 	TAILQ_FOREACH_SAFE(f, &w->sup->templates.forks, next, after)
-		if (f->by == w && !f->answered && f->w != NULL)
-			start_unforked(fork_settle(f, true), now);
+		if (f->by == w && f->serial != 0 && f->w != NULL)
+			start_unforked(fork_settle(f, 0, now), now);
 	if (w->pid == 0 && w->start.result == NULL)
 		template_free(t);
 }
@@ -495,17 +488,15 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...)
 }
 
 void
-template_died(struct worker *w, const struct reap_death *death, tstamp now)
+template_died(struct template *t, tstamp now)
 {
-	struct template *t = w->template;
 	char how[64];
 
-	worker_died(w, death);
 	if (t->state >= TEMPLATE_LEAVING)
 		template_free(t);
 	else
 		template_fail(t, now, "%s%s",
-		    reap_explain(death, how, sizeof(how)),
+		    reap_explain(&t->w->leaving.death, how, sizeof(how)),
 		    t->state == TEMPLATE_STARTING ? " before it was ready"
 						  : "");
 }
@@ -571,7 +562,7 @@ template_arm(struct template *t)
 	const struct fork *f;
 
 	TAILQ_FOREACH(f, &t->w->sup->templates.forks, next)
-		if (f->by == t->w && !f->answered)
+		if (f->by == t->w && f->serial != 0)
 			break;
 	if (limit > TEMPLATE_FORK_TIME)
 		limit = TEMPLATE_FORK_TIME;

@@ -191,20 +191,13 @@ worker_died(struct worker *w, const struct reap_death *death)
 struct worker *
 worker_find(struct supervisor *s, pid_t pid)
 {
-	struct worker key = { .pid = pid };
+	struct worker key = { .pid = pid }, *w = RB_FIND(pids, &s->pids, &key);
 
-	return RB_FIND(pids, &s->pids, &key);
-}
-
-bool
-worker_is_starting(const struct supervisor *s, pid_t pid)
-{
-	const struct worker *w;
-
-	TAILQ_FOREACH(w, &s->starting, start.next)
-		if (w->start.result->pid == pid)
-			return true;
-	return false;
+	if (w == NULL)
+		TAILQ_FOREACH(w, &s->starting, start.next)
+			if (w->start.result->pid == pid)
+				break;
+	return w;
 }
 
 /*
@@ -501,23 +494,16 @@ death_go_on(struct worker *w, tstamp now)
 void
 death_begin(struct worker *w, const struct reap_death *death, tstamp now)
 {
-	turn_for(w->group->app);
 	worker_died(w, death);
+	if (w->template != NULL) {
+		template_died(w->template, now);
+		return;
+	}
+	turn_for(w->group->app);
 	death_go_on(w, now);
 }
 
 /* --- reaping ----------------------------------------------------------- */
-
-/* Kills the rest of its group while the zombie pins the number. */
-static void
-death_reap_worker(struct worker *w, const struct reap_death *death, tstamp now)
-{
-	reap_take(death->pid, true);
-	if (w->template != NULL)
-		template_died(w, death, now);
-	else
-		death_begin(w, death, now);
-}
 
 /* Reaps a child that is dead. Returns what it cost; 0: it has to wait. */
 static int
@@ -525,13 +511,15 @@ death_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 {
 	struct worker *w = worker_find(s, death->pid);
 
-	if (w != NULL) {
-		death_reap_worker(w, death, now);
-		return WORK_WORKER;
-	}
-	if (worker_is_starting(s, death->pid)) {
+	if (w != NULL && w->pid == 0) {
 		s->reaping.waits = true;
 		return 0;
+	}
+	if (w != NULL) {
+		/* The zombie pins the number of its group. */
+		reap_take(death->pid, true);
+		death_begin(w, death, now);
+		return WORK_WORKER;
 	}
 	fork_reap(s, death, now);
 	(void)keeper_exited(s, death->pid, now);
@@ -558,7 +546,7 @@ death_look_at_workers(struct supervisor *s, tstamp now)
 		if (w == NULL)
 			return s->reaping.look_at;
 		if (reap_peek(w->pid, &death)) {
-			death_reap_worker(w, &death, now);
+			(void)death_reap(s, &death, now);
 			left -= LOOKS_DEATH - 1;
 			next = now;
 		}

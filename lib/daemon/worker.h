@@ -126,11 +126,11 @@ void worker_disown(struct worker *w);
 void worker_started(struct worker *w, pid_t pid);
 void worker_died(struct worker *w, const struct reap_death *);
 
-/* The process of this pid; NULL: none. */
+/*
+ * The process of this pid, or (worker.pid 0) the one that has it in the lane
+ * where it is being started; NULL: none.
+ */
 struct worker *worker_find(struct supervisor *s, pid_t pid);
-
-/* Whether a process has the pid whose start is in the lane. */
-bool worker_is_starting(const struct supervisor *s, pid_t pid);
 
 /*
  * SIGKILL is for the whole group. Until the start is over the signal is kept;
@@ -150,7 +150,10 @@ void death_init(struct supervisor *s);
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
-/* The process is reaped, with its group: the steps of leaving begin. */
+/*
+ * The process is reaped, with its group. The steps of leaving begin; or it is a
+ * template, and no more.
+ */
 void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
 
 /* --- start.c ----------------------------------------------------------- */
@@ -175,10 +178,10 @@ bool start_queued(struct supervisor *s, tstamp now);
 int start_program(struct worker *w);
 
 /*
- * The worker has its number; or it was not forked, and is started by itself,
- * unless it is to end anyway.
+ * The worker or template has its number, and what it says can be read; or the
+ * worker was not forked, and is started by itself, unless it is to end anyway.
  */
-void start_known(struct worker *w, tstamp now);
+void start_known(struct worker *w, pid_t pid, tstamp now);
 void start_unforked(struct worker *w, tstamp now);
 
 /* --- channel.c: the worker protocol; see apppool-worker(7) ------------- */
@@ -294,9 +297,8 @@ bool template_fork(struct worker *w);
  */
 void template_served(struct worker *w, tstamp now);
 
-/* A template is dead, and reaped. */
-void template_died(
-    struct worker *w, const struct reap_death *death, tstamp now);
+/* The process is dead, as worker.leaving has it. */
+void template_died(struct template *t, tstamp now);
 
 /* For a supervisor that ends: no start of a template may be in the lane. */
 void template_fini(struct supervisor *s);
