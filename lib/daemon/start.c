@@ -6,7 +6,8 @@
 
 #include <sys/socket.h>
 
-#include <assert.h>
+#include <argz.h>
+#include <envz.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -37,6 +38,13 @@
 
 extern char **environ;
 
+/* Strings one behind the other, as argz_add(3) has them; owned. */
+struct words {
+	char *z;
+	size_t len;
+	bool no_memory; /* for one of them */
+};
+
 struct start {
 	struct lane_job job;
 	struct worker *w;
@@ -50,22 +58,45 @@ struct start {
 	 */
 	int sockets[CHILD_FDS_MAX];
 	size_t nsockets;
-	char *socket_names; /* LISTEN_FDNAMES; owned */
-	char **argv; /* both owned, with their strings */
+	struct words names; /* of the sockets */
+	struct words args;
+	struct words variables;
+	char **argv; /* both owned; of the words */
 	char **envp;
-	size_t nenv;
-	bool no_memory; /* for one of those strings */
 	const char *output_file; /* to be opened in the lane, or by the child */
 	struct child_result result;
 };
 
 /* --- variables --------------------------------------------------------- */
 
-/* In place of an earlier variable of that name; there is room for it. */
-static char *__attribute__((format(printf, 2, 3)))
+/* Takes text over, which is NULL where there was no memory for it. */
+static void
+words_add(struct words *w, char *text)
+{
+	w->no_memory |= text == NULL || argz_add(&w->z, &w->len, text) != 0;
+	free(text);
+}
+
+/* Ends with NULL; to be freed. NULL and errno. */
+static char **
+words_list(const struct words *w)
+{
+	char **list = NULL;
+
+	if (w->no_memory)
+		errno = ENOMEM;
+	else
+		list = calloc(argz_count(w->z, w->len) + 1, sizeof(*list));
+	if (list != NULL)
+		argz_extract(w->z, w->len, list);
+	return list;
+}
+
+/* In place of earlier variables of that name. */
+static void __attribute__((format(printf, 2, 3)))
 start_put(struct start *t, const char *fmt, ...)
 {
-	size_t name, i = 0;
+	struct words *w = &t->variables;
 	char *text;
 	va_list ap;
 
@@ -73,18 +104,9 @@ start_put(struct start *t, const char *fmt, ...)
 	if (vasprintf(&text, fmt, ap) == -1)
 		text = NULL;
 	va_end(ap);
-	if (text == NULL) {
-		t->no_memory = true;
-		return NULL;
-	}
-	name = strcspn(text, "=") + 1;
-	while (i < t->nenv && strncmp(t->envp[i], text, name) != 0)
-		i++;
-	if (i == t->nenv)
-		t->nenv++;
-	free(t->envp[i]);
-	t->envp[i] = text;
-	return text;
+	while (text != NULL && envz_entry(w->z, w->len, text) != NULL)
+		envz_remove(&w->z, &w->len, text);
+	words_add(w, text);
 }
 
 /* The worker's variables; see apppool-worker(7). */
@@ -96,14 +118,13 @@ start_put_ours(struct start *t)
 	const struct app_listener *l;
 	int family = AF_UNIX;
 	socklen_t len = sizeof(family);
-	char *pid;
 
-	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
-	(void)start_put(t, WIRE_ENV_ID "=%s", w->id);
+	start_put(t, WIRE_ENV_APP "=%s", conf->name);
+	start_put(t, WIRE_ENV_ID "=%s", w->id);
 	if (w->template != NULL)
-		(void)start_put(t, WIRE_ENV_TEMPLATE "=1");
+		start_put(t, WIRE_ENV_TEMPLATE "=1");
 	else
-		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
+		start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
 	if (w->child_end != -1) {
 		/* Listeners take turns: the first may be anywhere. */
 		TAILQ_FOREACH(l, &w->group->listeners, next)
@@ -111,26 +132,28 @@ start_put_ours(struct start *t)
 			    0)
 				(void)getsockopt(l->acceptor.listener.fd,
 				    SOL_SOCKET, SO_DOMAIN, &family, &len);
-		(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
-		(void)start_put(t, WIRE_ENV_FD "=3");
-		(void)start_put(t, WIRE_ENV_FAMILY "=%s",
+		start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
+		start_put(t, WIRE_ENV_FD "=3");
+		start_put(t, WIRE_ENV_FAMILY "=%s",
 		    family == AF_INET        ? "inet"
 			: family == AF_INET6 ? "inet6"
 					     : "unix");
 		if (w->keeps)
-			(void)start_put(t, WIRE_ENV_UNREAD "=kept");
+			start_put(t, WIRE_ENV_UNREAD "=kept");
 		if (conf->parking.keep_alive)
-			(void)start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
+			start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
 		/* The descriptor after the channel. */
 		if (t->spec.filter_accept)
-			(void)start_put(t, WIRE_ENV_CALLS "=4");
+			start_put(t, WIRE_ENV_CALLS "=4");
 	}
 	/* As the service manager does it; the child adds its own number. */
 	if (t->nsockets > 0) {
-		(void)start_put(t, "LISTEN_FDS=%zu", t->nsockets);
-		(void)start_put(t, "LISTEN_FDNAMES=%s", t->socket_names);
-		pid = start_put(t, "LISTEN_PID=%*s", CHILD_NUMBER_SIZE, "");
-		t->spec.number = pid == NULL ? NULL : strchr(pid, '=') + 1;
+		argz_stringify(t->names.z, t->names.len, ':');
+		start_put(t, "LISTEN_FDS=%zu", t->nsockets);
+		start_put(t, "LISTEN_FDNAMES=%s", t->names.z);
+		start_put(t, "LISTEN_PID=%*s", CHILD_NUMBER_SIZE, "");
+		t->spec.number =
+		    envz_get(t->variables.z, t->variables.len, "LISTEN_PID");
 	}
 }
 
@@ -141,41 +164,32 @@ start_variables(struct start *t)
 	const struct conf_app *conf = w->group->conf;
 	const struct conf_identity *id = &conf->program.identity;
 	const struct counter_address *counter = poolcounter_address(w->sup, 0);
-	size_t room = 24; /* for ours */
+	struct words *v = &t->variables;
 
-	for (char **p = environ; *p != NULL; p++)
-		room++;
-	for (char **p = conf->program.environment; *p != NULL; p++)
-		room++;
-	t->envp = calloc(room, sizeof(*t->envp));
-	if (t->envp == NULL)
-		return false;
-	for (char **p = environ; !conf->program.clear_environment && *p != NULL;
-	     p++)
-		if (strchr(*p, '=') != NULL)
-			(void)start_put(t, "%s", *p);
 	if (conf->program.clear_environment)
-		(void)start_put(t, "PATH=/usr/local/bin:/usr/bin:/bin");
+		start_put(t, "PATH=/usr/local/bin:/usr/bin:/bin");
+	else if (argz_create(environ, &v->z, &v->len) != 0)
+		v->no_memory = true;
+	envz_strip(&v->z, &v->len);
 	if (id->change) {
-		(void)start_put(t, "HOME=%s", id->home);
-		(void)start_put(t, "USER=%s", id->user);
-		(void)start_put(t, "LOGNAME=%s", id->user);
-		(void)start_put(t, "SHELL=%s", id->shell);
+		start_put(t, "HOME=%s", id->home);
+		start_put(t, "USER=%s", id->user);
+		start_put(t, "LOGNAME=%s", id->user);
+		start_put(t, "SHELL=%s", id->shell);
 	}
 	if (counter != NULL)
-		(void)start_put(t, WIRE_ENV_COUNTER "=%s", counter->reach);
+		start_put(t, WIRE_ENV_COUNTER "=%s", counter->reach);
 	for (char **p = conf->program.environment; *p != NULL; p++) {
 		char *text = placeholder_fill(*p, conf->name, w->slot);
 
-		(void)start_put(t, "%s", text == NULL ? "" : text);
-		t->no_memory |= text == NULL;
+		v->no_memory |= text == NULL;
+		if (text != NULL)
+			start_put(t, "%s", text);
 		free(text);
 	}
 	start_put_ours(t);
-	t->spec.envp = t->envp;
-	if (t->no_memory)
-		errno = ENOMEM;
-	return !t->no_memory;
+	t->spec.envp = t->envp = words_list(v);
+	return t->envp != NULL;
 }
 
 /* --- the rest ---------------------------------------------------------- */
@@ -190,42 +204,31 @@ start_sockets(struct start *t)
 {
 	const struct group *g = t->w->group;
 	const struct app_listener *l;
-	size_t len;
-	FILE *names = open_memstream(&t->socket_names, &len);
-	int fd, error = 0;
+	int fd;
 
-	if (names == NULL)
-		return false;
-	for (size_t i = 0; error == 0 && i < g->conf->listen.len; i++) {
+	for (size_t i = 0; i < g->conf->listen.len; i++) {
 		TAILQ_FOREACH(l, &g->listeners, next) {
 			if (!listeners_serves(l) ||
 			    strcmp(l->where.text,
 				g->conf->listen.list[i].text) != 0)
 				continue;
 			if (t->nsockets == CHILD_FDS_MAX) {
-				error = E2BIG;
-				break;
+				errno = E2BIG;
+				return false;
 			}
 			fd = fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC,
 			    STDERR_FILENO + 1);
-			if (fd == -1) {
-				error = errno;
-				break;
-			}
-			(void)fprintf(names, "%s%s",
-			    t->nsockets == 0 ? "" : ":",
-			    l->where.kind == CONF_LISTEN_FD
-				? conf_listen_name(&l->where)
-				: g->conf->name);
+			if (fd == -1)
+				return false;
 			t->sockets[t->nsockets++] = fd;
+			words_add(&t->names,
+			    strdup(l->where.kind == CONF_LISTEN_FD
+				    ? conf_listen_name(&l->where)
+				    : g->conf->name));
 		}
 	}
-	if (fclose(names) == EOF && error == 0)
-		error = errno;
-	if (t->nsockets == 0 && error == 0)
-		error = EAGAIN;
-	errno = error;
-	return error == 0;
+	errno = t->names.no_memory ? ENOMEM : EAGAIN;
+	return t->nsockets > 0 && !t->names.no_memory;
 }
 
 /*
@@ -315,36 +318,26 @@ start_command(struct start *t)
 {
 	const struct conf_app *conf = t->w->group->conf;
 	char *const *command = conf->program.command;
-	size_t n = 0, len = 0;
+	char *title;
 
-	while (command[len] != NULL)
-		len++;
-	t->argv = calloc(1 + len + 1, sizeof(*t->argv));
-	if (t->argv == NULL)
-		return false;
 	t->spec.path = command[0];
-	t->spec.argv = t->argv;
 	if (conf->program.adapter != NULL) {
 		/* The app's user, in the app's root, may not find it. */
 		t->spec.path = conf->program.adapter;
 		t->spec.opened = true;
 		/* The adapter would fail with it too late, each time anew. */
 		t->spec.next = command[0];
-		if (asprintf(&t->argv[n], "apppoold: %s adapter of %s",
-			conf_handoff_name(conf->handoff), conf->name) == -1) {
-			t->argv[n] = NULL;
-			return false;
-		}
-		n++;
+		if (asprintf(&title, "apppoold: %s adapter of %s",
+			conf_handoff_name(conf->handoff), conf->name) == -1)
+			title = NULL;
+		words_add(&t->args, title);
 	}
-	for (size_t i = 0; i < len; i++) {
-		t->argv[n] = i == 0
-		    ? strdup(command[0])
-		    : placeholder_fill(command[i], conf->name, t->w->slot);
-		if (t->argv[n++] == NULL)
-			return false;
-	}
-	return true;
+	words_add(&t->args, strdup(command[0]));
+	while (*++command != NULL)
+		words_add(&t->args,
+		    placeholder_fill(*command, conf->name, t->w->slot));
+	t->spec.argv = t->argv = words_list(&t->args);
+	return t->argv != NULL;
 }
 
 static void
@@ -352,13 +345,11 @@ start_free(struct start *t)
 {
 	for (size_t i = 0; i < t->nsockets; i++)
 		(void)close(t->sockets[i]);
-	free(t->socket_names);
-	for (char **p = t->envp; p != NULL && *p != NULL; p++)
-		free(*p);
-	for (char **p = t->argv; p != NULL && *p != NULL; p++)
-		free(*p);
-	free(t->envp);
+	free(t->names.z);
+	free(t->args.z);
+	free(t->variables.z);
 	free(t->argv);
+	free(t->envp);
 	conf_free(t->config);
 	free(t);
 }
