@@ -27,14 +27,9 @@ struct fork;
 struct template;
 struct timeout_report;
 
-/* Characters of an identifier. */
-#define WORKER_ID_LEN KEEPER_ID_LEN
-
-/* Longest text of a STATUS that is kept. */
-#define WORKER_STATUS_MAX 128
-
-/* No number in the pool, and no slot: it is a template. */
-#define WORKER_TEMPLATE UINT32_MAX
+#define WORKER_ID_LEN KEEPER_ID_LEN /* characters of an identifier */
+#define WORKER_STATUS_MAX 128 /* longest text of a STATUS that is kept */
+#define WORKER_TEMPLATE UINT32_MAX /* as process and slot: a template */
 
 /* The start of a worker, until it has a number; see start.c. */
 struct worker_start {
@@ -106,23 +101,16 @@ struct worker {
 /* --- worker.c ---------------------------------------------------------- */
 
 /*
- * A worker not started yet, in the place of its number, or a template of the
- * group; NULL and errno. Freed when the core has let the number go, or does
- * next.
+ * A worker not started yet, or a template; NULL and errno. Freed when the core
+ * has let the number go, or does next.
  */
 struct worker *worker_new(struct group *g, uint32_t process);
 void worker_free(struct worker *w);
 
-/*
- * A worker that is not started loses its channel, output and identifier, which
- * a process may have had, for another identifier.
- */
+/* Before another start: no channel and output, and another identifier. */
 void worker_disown(struct worker *w);
 
-/*
- * From its start to its death a process can be found by its pid, and signalled;
- * its packets are read.
- */
+/* Between them it has its pid, and its packets are read. */
 void worker_started(struct worker *w, pid_t pid);
 void worker_died(struct worker *w, const struct reap_death *);
 
@@ -133,9 +121,8 @@ void worker_died(struct worker *w, const struct reap_death *);
 struct worker *worker_find(struct supervisor *s, pid_t pid);
 
 /*
- * SIGKILL is for the whole group. Until the start is over the signal is kept;
- * but SIGKILL is sent at once, and what a template has named is told, too. A
- * process that was reaped gets none.
+ * SIGKILL is for the whole group. Until the start is over the signal is kept,
+ * and SIGKILL sent, too. A process that was reaped gets none.
  */
 void worker_signal(struct worker *w, int sig);
 
@@ -145,8 +132,8 @@ const char *worker_name(const struct worker *w, char *buf, size_t size);
 void death_init(struct supervisor *s);
 
 /*
- * SIGCHLD: reaps this child, of which the signal tells, and all others that are
- * dead, a few of them now and the others in the next turns.
+ * SIGCHLD, which tells of this child: it and all others that are dead are
+ * reaped, a few now and the others in the next turns.
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
@@ -161,13 +148,13 @@ void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
 /* Starts of one app under way at a time. */
 #define START_MAX_EACH 4
 
-/* ACTION_SPAWN queues a worker, which is freed if it is told to stop then. */
+/* ACTION_SPAWN queues a worker; start_call_off() frees it, not started. */
 void start_process(struct supervisor *s, const struct action *a, tstamp now);
 void start_call_off(struct worker *w, tstamp now);
 
 /*
- * After the actions of each turn: begins what starts there may be. Whether it
- * has: the core may want more then.
+ * After the actions of each turn: begins what starts there may be. True: there
+ * were some, and the core may want more.
  */
 bool start_queued(struct supervisor *s, tstamp now);
 
@@ -186,12 +173,9 @@ void start_unforked(struct worker *w, tstamp now);
 
 /* --- channel.c: the worker protocol; see apppool-worker(7) ------------- */
 
-/*
- * Opens a channel, if processes of the app have one: 0, or -1 and errno; and
- * closes our end of it.
- */
+/* 0 where processes of the app have none; -1 and errno. */
 int channel_open(struct worker *w);
-void channel_close(struct worker *w);
+void channel_close(struct worker *w); /* our end */
 
 /* ready() of worker.channel; and what a dead process said last. */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
@@ -201,10 +185,7 @@ void channel_read_rest(struct worker *w, tstamp now);
 int channel_hand(struct worker *w, uint32_t conn, tstamp now);
 void channel_stop(struct worker *w);
 
-/*
- * fire() of pickup.timer: whether the process has received the connections that
- * it was handed, which the pool is told.
- */
+/* fire() of pickup.timer: since when what was handed over lies unread. */
 void pickup_look(struct timer *t, tstamp now);
 
 /* ACTION_TAKE: receives the oldest message in the place of the process. */
@@ -223,12 +204,12 @@ void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 /*
  * An app with template = true has a process that loads its program once and
  * forks its workers; see apppool-worker(7). With refork_after a worker that has
- * served so many requests forks the next template, so that new workers begin
- * with what that one has loaded since its start.
+ * served so many requests forks the next template, which so begins with what
+ * that one has loaded.
  *
- * An app has one template at a time, of its newest generation. While there is
- * none that can be relied on, workers are started by themselves: they wait for
- * the first template of a generation, and for no later one.
+ * An app has one template at a time, of its newest generation. Workers wait for
+ * the first one of a generation; while no other one can be relied on, they are
+ * started by themselves.
  */
 
 enum template_state {
@@ -237,9 +218,6 @@ enum template_state {
 	TEMPLATE_LEAVING, /* has been asked to end, or killed */
 	TEMPLATE_STUCK, /* is still there after that */
 };
-
-/* Longest text of a failure, with its NUL. */
-#define TEMPLATE_FAILURE_MAX 256
 
 /* A process that is a template. */
 struct template
@@ -269,63 +247,49 @@ struct templating {
 	tstamp refork_at; /* no worker is asked to fork one before */
 	uint64_t forked; /* processes */
 	uint64_t failures;
-	char failure[TEMPLATE_FAILURE_MAX]; /* the last one; "": none yet */
+	char failure[256]; /* the last one; "": none yet */
 };
 
 /* The group is new, has other options, or (closing) is freed next. */
 void template_configure(struct group *g, tstamp now);
 
-/*
- * The app is to have a template of its newest generation, or none if it has
- * no processes now, or is closing.
- */
+/* A template of the newest generation, or none where there are no workers. */
 void template_update(struct group *g, tstamp now);
 
 /* The start of its program is over; why: it has failed, else NULL. */
 void template_started(struct template *t, const char *why, tstamp now);
 
 /*
- * Has the template of the app fork the worker, which has its channel and no
- * output yet: start_known() or start_unforked() follows. False: there is no
- * template for it, or no room.
+ * For a worker with a channel and no output yet: start_known() or
+ * start_unforked() follows. False: there is no template for it, or no room.
  */
 bool template_fork(struct worker *w);
 
-/*
- * A session of the worker is over, as the core knows: a warm worker forks the
- * next template, if there is to be one, before it receives what waits.
- */
+/* The core knows that a session of this worker, which may be warm, is over. */
 void template_served(struct worker *w, tstamp now);
 
 /* The process is dead, as worker.leaving has it. */
 void template_died(struct template *t, tstamp now);
 
-/* For a supervisor that ends: no start of a template may be in the lane. */
+/* No start of a template may be in the lane. */
 void template_fini(struct supervisor *s);
 
-/*
- * The process has said FORKED, and behind it "SERIAL PID"; pid 0: it could not.
- * False: that was not asked.
- */
+/* Behind FORKED was "SERIAL PID"; pid 0: it could not. False: not asked. */
 bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
 
-/* The worker that was asked answers no more: it is being freed. */
+/* The worker that was asked is being freed. */
 void fork_forget(const struct worker *by);
 
-/* To the process that was named, if it is a child of ours of that session. */
+/* To what was named, if it is a child of ours of that session. */
 void fork_signal(const struct fork *f, int sig);
 
 /*
- * There is no process (pid 0), or not what it should be: it sees the end of its
- * channel. The worker is started by itself, unless it is to end anyway, and the
- * template that was asked is blamed.
+ * There is no process (pid 0), or a wrong one, which sees the end of its
+ * channel: start_unforked() follows, and the template is blamed.
  */
 void fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now);
 
-/*
- * A child is dead that nobody knows: reaps it, with the rest of its group if it
- * may be one that is being forked.
- */
+/* Reaps a child that nobody knows, with its group if it may be a fork. */
 void fork_reap(
     struct supervisor *s, const struct reap_death *death, tstamp now);
 
