@@ -573,7 +573,6 @@ steer_resume(struct client *cl, struct group *g, char *const *words, tstamp now)
 static void
 steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 {
-	(void)now;
 	if (g->hold.muted) {
 		client_error(cl,
 		    "%s is %s, and not stopped: resume has it run again",
@@ -588,7 +587,7 @@ steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 		return;
 	}
 	if (g->hold.stopped)
-		hold_start(g);
+		hold_resume(g, now);
 	client_wait_while(cl, run_goes_on);
 }
 

@@ -575,10 +575,9 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	if (!s->stopping)
 		log_info("%s: gone", g->conf->name);
-	hold_forget(g);
 	backlog_fini(g);
 	limiter_free(g);
-	restart_files_free(g);
+	restart_files_configure(g, now);
 	template_configure(g, now);
 	parking_fini(g);
 	group_free(g);

@@ -398,29 +398,22 @@ bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
 
 /*
  * Apps that an operator holds, across reloads, too. A drained app leaves its
- * clients in the backlog of its listeners until it is resumed; a stopped app
- * closes its listeners until it is started. Both serve what they have accepted,
- * and have no process then.
+ * clients in the backlog of its listeners; a stopped app closes its listeners.
+ * Both serve what they have accepted, and have no process then.
  */
 
 /* The app is running. */
 void hold_drain(struct group *g, tstamp now);
 
-/* The app is drained, or being so. */
-void hold_resume(struct group *g, tstamp now);
-
-/* The app is in any of these states; a start under way comes to nothing. */
+/* In any of these states; a start under way comes to nothing. */
 void hold_stop(struct group *g, tstamp now);
 
 /*
- * The app is stopped, and has no listener any more. A lane opens those;
- * afterwards it runs, or is still stopped, for hold.error, which is logged, or
- * because of a hold_stop() or a reload meanwhile.
+ * The app runs again; a stopped one, which has no listener left, when a lane
+ * has opened those, if that did not fail (hold.error, which is logged) and no
+ * hold_stop() or reload has come meanwhile.
  */
-void hold_start(struct group *g);
-
-/* The group goes. */
-void hold_forget(struct group *g);
+void hold_resume(struct group *g, tstamp now);
 
 /* --- restart_files.c ----------------------------------------------------- */
 
@@ -428,21 +421,21 @@ void hold_forget(struct group *g);
  * Files whose change restarts an app: restart.txt and always_restart.txt in
  * its restart_dir, and those of watch. Once a second all of them are looked at
  * in the looker's lane, those of all apps in one wakeup of the loop. A look at
- * a file server that is dead does not come back, and may outlive its app; at
- * most one of an app is under way.
+ * a dead file server does not come back, and may outlive its app; at most one
+ * of an app is under way.
  */
 
 /*
- * Makes g->restart_files as the group's configuration wants it; what is there
- * at the first look is not new. Of the same files all that is known stays.
+ * Makes g->restart_files as the group wants it, none if it is closing; what is
+ * there at the first look is not new. Of the same files all that is known
+ * stays.
  */
 void restart_files_configure(struct group *g, tstamp now);
-void restart_files_free(struct group *g);
 
-/* Looks at the files of all apps: from now on once a second, by a timer. */
+/* fire() of supervisor.files_timer. */
 void restart_files_look(struct timer *t, tstamp now);
 
-/* Looks at them at once, for somebody who waits for what that brings. */
+/* Has all looked at at once, for somebody who waits for what that brings. */
 void restart_files_await(struct supervisor *s, tstamp now);
 
 /* Whether such a look has not come back, and may still. */

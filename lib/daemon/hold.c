@@ -7,7 +7,15 @@
 #include "daemon/state.h"
 #include "daemon/worker.h"
 
-/* --- drained -------------------------------------------------------------- */
+/* A stopped app is started; it may stop again meanwhile, or go. */
+struct hold_start {
+	struct openings openings;
+	struct app_listeners opened;
+	struct supervisor *sup;
+	uint32_t app;
+	struct conf *config; /* a reference: the app of that is started */
+	bool wanted; /* nobody has stopped the app since */
+};
 
 void
 hold_drain(struct group *g, tstamp now)
@@ -18,26 +26,6 @@ hold_drain(struct group *g, tstamp now)
 	pool_app_hold(&g->sup->pool, g->app, END_DRAINED, now);
 	template_update(g, now);
 }
-
-void
-hold_resume(struct group *g, tstamp now)
-{
-	g->hold.muted = false;
-	template_update(g, now);
-	pool_app_resume(&g->sup->pool, g->app, now);
-	listeners_resume(g);
-}
-
-/* --- stopped and started ---------------------------------------------------
- */
-
-struct hold_start {
-	struct openings openings;
-	struct app_listeners opened;
-	struct group *group; /* NULL: it has gone */
-	struct conf *config; /* a reference: the app of that is started */
-	bool wanted; /* nobody has stopped the app since */
-};
 
 void
 hold_stop(struct group *g, tstamp now)
@@ -58,13 +46,12 @@ static void
 hold_opened(struct lane_job *job, tstamp now)
 {
 	struct hold_start *h = LOOP_OWNER(job, struct hold_start, openings.job);
-	struct group *g = h->group;
-	bool open = openings_end(&h->openings);
-	/* A reload may have brought other addresses. */
-	bool wanted =
-	    h->wanted && g != NULL && !g->closing && g->config == h->config;
+	struct group *g = h->sup->groups[h->app];
+	bool open = openings_end(&h->openings), wanted = false;
 
-	if (g != NULL) {
+	if (g != NULL && g->hold.starting == h) {
+		/* A reload may have brought other addresses. */
+		wanted = h->wanted && !g->closing && g->config == h->config;
 		g->hold.starting = NULL;
 		g->hold.error = wanted ? h->openings.error : 0;
 	}
@@ -79,12 +66,19 @@ hold_opened(struct lane_job *job, tstamp now)
 }
 
 void
-hold_start(struct group *g)
+hold_resume(struct group *g, tstamp now)
 {
-	struct hold_start *h;
+	struct hold_start *h = g->hold.starting;
 
-	if (g->hold.starting != NULL) {
-		g->hold.starting->wanted = true;
+	if (!g->hold.stopped) {
+		g->hold.muted = false;
+		template_update(g, now);
+		pool_app_resume(&g->sup->pool, g->app, now);
+		listeners_resume(g);
+		return;
+	}
+	if (h != NULL) {
+		h->wanted = true;
 		return;
 	}
 	h = calloc(1, sizeof(*h));
@@ -94,7 +88,8 @@ hold_start(struct group *g)
 	}
 	openings_init(&h->openings, NULL);
 	TAILQ_INIT(&h->opened);
-	h->group = g;
+	h->sup = g->sup;
+	h->app = g->app;
 	h->config = conf_ref(g->config);
 	h->wanted = true;
 	g->hold.starting = h;
@@ -102,11 +97,4 @@ hold_start(struct group *g)
 		listeners_open(g->sup, g->conf, &g->conf->listen.list[i],
 		    &h->openings, &h->opened);
 	openings_submit(&h->openings, &g->sup->looker, hold_opened);
-}
-
-void
-hold_forget(struct group *g)
-{
-	if (g->hold.starting != NULL)
-		g->hold.starting->group = NULL;
 }

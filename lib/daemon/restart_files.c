@@ -20,8 +20,7 @@ static const char always_restart_txt[] = "always_restart.txt";
 
 /* The file that a path named at a look. */
 struct restart_mark {
-	int error; /* errno of stat(2): ENOENT if it is absent; 0: it is there
-		    */
+	int error; /* errno of stat(2), ENOENT: absent; 0: it is there */
 	dev_t device;
 	ino_t inode;
 	struct timespec mtime;
@@ -39,7 +38,7 @@ struct restart_files {
 	struct lane_job job; /* the look */
 	struct group *group; /* NULL: gone, and the look frees this */
 	bool under_way;
-	bool again; /* another look is wanted behind this one */
+	bool wanted; /* begun when the timer says so, or this one is back */
 	bool seen; /* a look has come back */
 	bool renew; /* as the core has been told */
 	tstamp awaited_until; /* somebody waits for a look until then */
@@ -140,13 +139,9 @@ restart_files_drop(struct restart_files *f)
 static void
 restart_look_begin(struct restart_files *f)
 {
-	const struct group *g = f->group;
-
-	f->again = f->under_way && !g->closing;
-	if (f->under_way || g->closing)
-		return;
+	f->wanted = false;
 	f->under_way = true;
-	lane_submit(&g->sup->looker, &f->job);
+	lane_submit(&f->group->sup->looker, &f->job);
 }
 
 static void
@@ -160,42 +155,35 @@ restart_look_done(struct lane_job *job, tstamp now)
 		return;
 	}
 	restart_seen(f, now);
-	if (f->again)
+	if (f->wanted && !f->group->closing)
 		restart_look_begin(f);
-	else
-		f->awaited_until = 0;
 }
 
 void
 restart_files_look(struct timer *t, tstamp now)
 {
 	struct supervisor *s = TIMER_OWNER(t, struct supervisor, files_timer);
-	bool any = false;
 
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		struct group *g = s->groups[n];
 
 		if (g == NULL || g->restart_files == NULL || g->closing)
 			continue;
-		any = true;
 		if (!g->restart_files->under_way)
 			restart_look_begin(g->restart_files);
+		timer_advance(&s->loop.timers, t, now + LOOK_PAUSE);
 	}
-	if (any)
-		timer_set(&s->loop.timers, t, now + LOOK_PAUSE);
 }
 
 void
 restart_files_await(struct supervisor *s, tstamp now)
 {
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		struct restart_files *f =
-		    s->groups[n] == NULL ? NULL : s->groups[n]->restart_files;
-
-		if (f == NULL)
+		if (s->groups[n] == NULL || s->groups[n]->restart_files == NULL)
 			continue;
-		f->awaited_until = now + LOOK_PAUSE;
-		restart_look_begin(f);
+		s->groups[n]->restart_files->wanted = true;
+		s->groups[n]->restart_files->awaited_until = now + LOOK_PAUSE;
+		timer_set(&s->loop.timers, &s->files_timer, now);
 	}
 }
 
@@ -204,7 +192,8 @@ restart_files_are_awaited(const struct group *g, tstamp now)
 {
 	const struct restart_files *f = g->restart_files;
 
-	return f != NULL && f->under_way && now < f->awaited_until;
+	return f != NULL && !g->closing && (f->under_way || f->wanted) &&
+	    now < f->awaited_until;
 }
 
 /* --- beginning and end -------------------------------------------------- */
@@ -237,9 +226,9 @@ restart_files_new(struct group *g)
 	}
 	if (f == NULL)
 		return NULL;
-	f->job.work = restart_look;
-	f->job.done = restart_look_done;
-	f->job.together = true;
+	f->job = (struct lane_job){ .work = restart_look,
+		.done = restart_look_done,
+		.together = true };
 	f->group = g;
 	return f;
 }
@@ -247,44 +236,33 @@ restart_files_new(struct group *g)
 void
 restart_files_configure(struct group *g, tstamp now)
 {
-	struct supervisor *s = g->sup;
-	struct restart_files *f = restart_files_new(g);
-	const struct restart_files *old = g->restart_files;
+	struct restart_files *old = g->restart_files;
+	struct restart_files *f = g->closing ? NULL : restart_files_new(g);
 	bool renew = old != NULL && old->renew;
 	bool same = f != NULL && old != NULL && f->n == old->n;
 
 	for (size_t i = 0; same && i < f->n; i++)
 		same = strcmp(f->files[i].path, old->files[i].path) == 0 &&
 		    strcmp(f->files[i].name, old->files[i].name) == 0;
-	if (!same)
-		restart_files_free(g);
-	if (f == NULL)
+	if (f == NULL && !g->closing)
 		log_warn("%s: its files are not watched", g->conf->name);
-	if (!same && f != NULL && f->n > 0) {
-		g->restart_files = f;
+	if (f != NULL && (same || f->n == 0)) {
+		restart_files_drop(f);
+		f = NULL;
+	}
+	if (same)
+		return;
+	if (old != NULL)
+		old->group = NULL;
+	/* A look that is under way frees itself. */
+	if (old != NULL && !old->under_way)
+		restart_files_drop(old);
+	g->restart_files = f;
+	if (f != NULL) {
 		/* As it was, until the first look is back. */
 		f->renew = renew;
-		restart_look_begin(f);
-		timer_advance(
-		    &s->loop.timers, &s->files_timer, now + LOOK_PAUSE);
-		return;
+		timer_set(&g->sup->loop.timers, &g->sup->files_timer, now);
+	} else if (renew && !g->closing) {
+		pool_app_renew(&g->sup->pool, g->app, false, now);
 	}
-	if (f != NULL)
-		restart_files_drop(f);
-	if (renew && !same)
-		pool_app_renew(&s->pool, g->app, false, now);
-}
-
-void
-restart_files_free(struct group *g)
-{
-	struct restart_files *f = g->restart_files;
-
-	if (f == NULL)
-		return;
-	g->restart_files = NULL;
-	f->group = NULL;
-	/* A look that is under way frees itself. */
-	if (!f->under_way)
-		restart_files_drop(f);
 }
