@@ -39,7 +39,7 @@
 extern char **environ;
 
 /* Strings one behind the other, as argz_add(3) has them; owned. */
-struct words {
+struct strings {
 	char *z;
 	size_t len;
 	bool no_memory; /* for one of them */
@@ -58,9 +58,9 @@ struct start {
 	 */
 	int sockets[CHILD_FDS_MAX];
 	size_t nsockets;
-	struct words names; /* of the sockets */
-	struct words args;
-	struct words variables;
+	struct strings names; /* of the sockets */
+	struct strings args;
+	struct strings variables;
 	char **argv; /* both owned; of the words */
 	char **envp;
 	const char *output_file; /* to be opened in the lane, or by the child */
@@ -71,7 +71,7 @@ struct start {
 
 /* Takes text over, which is NULL where there was no memory for it. */
 static void
-words_add(struct words *w, char *text)
+strings_add(struct strings *w, char *text)
 {
 	w->no_memory |= text == NULL || argz_add(&w->z, &w->len, text) != 0;
 	free(text);
@@ -79,7 +79,7 @@ words_add(struct words *w, char *text)
 
 /* Ends with NULL; to be freed. NULL and errno. */
 static char **
-words_list(const struct words *w)
+strings_list(const struct strings *w)
 {
 	char **list = NULL;
 
@@ -96,7 +96,7 @@ words_list(const struct words *w)
 static void __attribute__((format(printf, 2, 3)))
 start_put(struct start *t, const char *fmt, ...)
 {
-	struct words *w = &t->variables;
+	struct strings *w = &t->variables;
 	char *text;
 	va_list ap;
 
@@ -106,7 +106,7 @@ start_put(struct start *t, const char *fmt, ...)
 	va_end(ap);
 	while (text != NULL && envz_entry(w->z, w->len, text) != NULL)
 		envz_remove(&w->z, &w->len, text);
-	words_add(w, text);
+	strings_add(w, text);
 }
 
 /* The worker's variables; see apppool-worker(7). */
@@ -164,7 +164,7 @@ start_variables(struct start *t)
 	const struct conf_app *conf = w->group->conf;
 	const struct conf_identity *id = &conf->program.identity;
 	const struct counter_address *counter = poolcounter_address(w->sup, 0);
-	struct words *v = &t->variables;
+	struct strings *v = &t->variables;
 
 	if (conf->program.clear_environment)
 		start_put(t, "PATH=/usr/local/bin:/usr/bin:/bin");
@@ -188,7 +188,7 @@ start_variables(struct start *t)
 		free(text);
 	}
 	start_put_ours(t);
-	t->spec.envp = t->envp = words_list(v);
+	t->spec.envp = t->envp = strings_list(v);
 	return t->envp != NULL;
 }
 
@@ -221,7 +221,7 @@ start_sockets(struct start *t)
 			if (fd == -1)
 				return false;
 			t->sockets[t->nsockets++] = fd;
-			words_add(&t->names,
+			strings_add(&t->names,
 			    strdup(l->where.kind == CONF_LISTEN_FD
 				    ? conf_listen_name(&l->where)
 				    : g->conf->name));
@@ -330,13 +330,13 @@ start_command(struct start *t)
 		if (asprintf(&title, "apppoold: %s adapter of %s",
 			conf_handoff_name(conf->handoff), conf->name) == -1)
 			title = NULL;
-		words_add(&t->args, title);
+		strings_add(&t->args, title);
 	}
-	words_add(&t->args, strdup(command[0]));
+	strings_add(&t->args, strdup(command[0]));
 	while (*++command != NULL)
-		words_add(&t->args,
+		strings_add(&t->args,
 		    placeholder_fill(*command, conf->name, t->w->slot));
-	t->spec.argv = t->argv = words_list(&t->args);
+	t->spec.argv = t->argv = strings_list(&t->args);
 	return t->argv != NULL;
 }
 
