@@ -31,6 +31,17 @@ static const char http_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
 				  "The service is too busy. "
 				  "Please try again later.\n";
 
+/* A client that may still read its answer. */
+struct refusal {
+	struct group *group;
+	struct loop_io io;
+	struct timer timer; /* REFUSAL_TIME is over */
+	bool tcp, handed; /* as in struct accepted */
+	const char *rest; /* still to be written */
+	size_t rest_len;
+	struct conf *config; /* a reference, for rest; NULL: none is left */
+};
+
 /* --- answers ------------------------------------------------------------ */
 
 bool
@@ -88,18 +99,6 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 	}
 }
 
-/* --- the table ---------------------------------------------------------- */
-
-int
-refusals_init(struct refusals *all)
-{
-	TAILQ_INIT(&all->unused);
-	TAILQ_INIT(&all->open);
-	all->used = 0;
-	all->table = calloc(REFUSAL_MAX, sizeof(*all->table));
-	return all->table == NULL ? -1 : 0;
-}
-
 /* --- the end ------------------------------------------------------------ */
 
 /* Reads what is there; false: there is more than REFUSAL_DRAIN bytes. */
@@ -146,21 +145,12 @@ refusal_end(struct refusal *r)
 
 	(void)loop_set(&s->loop, &r->io, 0);
 	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
-	TAILQ_REMOVE(&s->refusals.open, r, next);
+	s->refusals--;
 	refusal_drop_rest(r);
 	if (r->tcp)
 		(void)refusal_drain(r->io.fd);
-	TAILQ_INSERT_HEAD(&s->refusals.unused, r, next);
 	refusal_over(r->group, r->io.fd, r->tcp, r->handed);
-}
-
-void
-refusals_fini(struct refusals *all)
-{
-	while (!TAILQ_EMPTY(&all->open))
-		refusal_end(TAILQ_FIRST(&all->open));
-	free(all->table);
-	all->table = NULL;
+	free(r);
 }
 
 static void
@@ -215,9 +205,9 @@ refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
 void
 refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 {
-	struct refusals *all = &g->sup->refusals;
+	struct supervisor *s = g->sup;
 	struct refusal_answer answer;
-	struct refusal *r;
+	struct refusal *r = NULL;
 
 	g->refused++;
 	refusal_answer(g->conf, handed ? -1 : fd, &answer);
@@ -225,11 +215,8 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 		refusal_over(g, fd, tcp, true);
 		return;
 	}
-	r = TAILQ_FIRST(&all->unused);
-	if (r != NULL)
-		TAILQ_REMOVE(&all->unused, r, next);
-	else if (all->used < REFUSAL_MAX)
-		r = &all->table[all->used++];
+	if (s->refusals < REFUSAL_MAX)
+		r = malloc(sizeof(*r));
 	if (r == NULL) {
 		/* The first steps may be possible at once. */
 		(void)send(
@@ -240,17 +227,16 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 		refusal_over(g, fd, tcp, handed);
 		return;
 	}
-	r->group = g;
-	r->io = (struct loop_io){ .fd = fd, .ready = refusal_ready };
-	r->tcp = tcp;
-	r->handed = handed;
-	r->config = conf_ref(g->config);
-	r->rest = answer.bytes;
-	r->rest_len = answer.len;
-	TAILQ_INSERT_TAIL(&all->open, r, next);
+	*r = (struct refusal){ .group = g,
+		.io = { .fd = fd, .ready = refusal_ready },
+		.tcp = tcp,
+		.handed = handed,
+		.rest = answer.bytes,
+		.rest_len = answer.len,
+		.config = conf_ref(g->config) };
+	s->refusals++;
 	timer_init(&r->timer, refusal_time_over);
-	timer_set(
-	    &g->sup->loop.timers, &r->timer, tstamp_add(now, REFUSAL_TIME));
+	timer_set(&s->loop.timers, &r->timer, now + REFUSAL_TIME);
 	/* An answer made here is so short that it is written at once, or never.
 	 */
 	if (!refusal_write(r) ||

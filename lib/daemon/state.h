@@ -87,32 +87,6 @@ struct refusal_answer {
 	char made[REFUSAL_FASTCGI];
 };
 
-struct refusal {
-	TAILQ_ENTRY(refusal) next; /* in unused or open */
-	struct group *group;
-	struct loop_io io;
-	struct timer timer; /* REFUSAL_TIME is over; set while it is open */
-	bool tcp, handed; /* as in struct accepted */
-	const char *rest; /* still to be written */
-	size_t rest_len;
-	struct conf *config; /* a reference, for rest; NULL: none is left */
-};
-
-TAILQ_HEAD(refusal_list, refusal);
-
-struct refusals {
-	struct refusal_list unused; /* used before */
-	struct refusal_list open; /* clients that may still read an answer */
-	size_t used; /* of table, at some time */
-	struct refusal *table; /* REFUSAL_MAX; pages never used are none */
-};
-
-/* 0, or -1 and errno. */
-int refusals_init(struct refusals *all);
-
-/* Closes those that are open. */
-void refusals_fini(struct refusals *all);
-
 /*
  * Refuses the client at fd, which is taken over, as its app does. tcp, handed:
  * as in struct accepted; what was handed to a process is not read, and just
@@ -184,7 +158,7 @@ struct supervisor {
 	struct group **groups; /* by app number; NULL: none */
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
-	struct refusals refusals;
+	unsigned refusals; /* clients that may still read why */
 	struct groups start_queue; /* groups with queued workers, in turn */
 	struct workers starting; /* in the spawner lane, templates, too */
 	unsigned nstarting; /* the workers among them */

@@ -88,8 +88,7 @@ supervisor_is_over(const struct supervisor *s)
 {
 	const struct template *t;
 
-	/* Clients that were refused may still be reading why. */
-	if (!s->stopping || !TAILQ_EMPTY(&s->refusals.open))
+	if (!s->stopping || s->refusals > 0)
 		return false;
 	/* Nothing is left of the apps, but for processes that are stuck. */
 	for (uint32_t app = 0; app < s->pool.napps; app++)
@@ -370,8 +369,7 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	    loop_signals(&s->loop, &set, supervisor_signalled, s) == -1 ||
 	    lane_start(&s->spawner, &s->loop, "spawner", slow_start) == -1 ||
 	    lane_start(&s->closer, &s->loop, "closer", NULL) == -1 ||
-	    lane_start(&s->looker, &s->loop, "looker", slow_look) == -1 ||
-	    refusals_init(&s->refusals) == -1) {
+	    lane_start(&s->looker, &s->loop, "looker", slow_look) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
 	}
@@ -435,7 +433,6 @@ supervisor_run(struct supervisor *s)
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	log_info("stopped");
 	s->control->close(s->control_arg);
-	refusals_fini(&s->refusals);
 	if (supervisor_stop_lanes(s)) {
 		template_fini(s);
 		keeper_fini(s);
