@@ -159,7 +159,6 @@ static void
 take_app(struct status *st, struct status_app *a, const struct group *g)
 {
 	const struct conf_app *conf = g->conf;
-	const struct limiter_figures *locks = limiter_figures(g);
 	const char *wrong = backlog_wrong_port(g);
 	const struct app_listener *l;
 	char why[GROUP_FAILURE_MAX];
@@ -195,12 +194,12 @@ take_app(struct status *st, struct status_app *a, const struct group *g)
 	a->nkeepers = (uint32_t)keeper_sights(g, a->keepers);
 	if (g->templating != NULL)
 		take_template(st, a, g->templating);
-	if (conf->limit.server != NULL && locks != NULL) {
+	if (conf->limit.server != NULL && g->limiter != NULL) {
 		a->has |= HAS_LIMIT;
 		a->limit.server = keep_string(st, conf->limit.server);
 		a->limit.key = keep_string(st, conf->limit.key);
 		a->limit.workers = conf->limit.workers;
-		a->limit.locks = *locks;
+		a->limit.locks = g->locks;
 	}
 }
 

@@ -66,15 +66,6 @@ bool poolcounter_figures(
 
 /* --- limiter.c: a lock in front of each connection of an app -------------- */
 
-struct limiter_figures {
-	unsigned held; /* locks that connections or waiters have */
-	unsigned asked; /* requests that are not answered yet */
-	uint64_t granted;
-	uint64_t full; /* answers QUEUE_FULL */
-	uint64_t timed_out; /* answers TIMEOUT */
-	uint64_t unreachable; /* requests without an answer */
-};
-
 /*
  * Makes or changes g->limiter as the group's configuration wants it. Without
  * memory for it, connections are let in without locks.
@@ -91,8 +82,5 @@ void limiter_give_back(
 
 /* How many descriptors the limit of an app may need. */
 unsigned limiter_descriptors(const struct conf_app *conf);
-
-/* Figures of the group's limit; NULL: it has none. */
-const struct limiter_figures *limiter_figures(const struct group *g);
 
 #endif

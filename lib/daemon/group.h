@@ -107,6 +107,16 @@ struct parking {
 	struct timer timer; /* set while some are parked */
 };
 
+/* Of its limit. */
+struct limiter_figures {
+	unsigned held; /* locks that connections or waiters have */
+	unsigned asked; /* requests that are not answered yet */
+	uint64_t granted;
+	uint64_t full; /* answers QUEUE_FULL */
+	uint64_t timed_out; /* answers TIMEOUT */
+	uint64_t unreachable; /* requests without an answer */
+};
+
 struct group {
 	struct supervisor *sup;
 	uint32_t app; /* number in the pool */
@@ -129,6 +139,7 @@ struct group {
 	unsigned refused; /* connections whose refusal is not over */
 	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */
+	struct limiter_figures locks;
 	struct restart_files *restart_files; /* NULL: no file restarts it */
 	struct group_failure failure; /* the latest */
 	struct group_failure given_up; /* of the latest rollout that was */

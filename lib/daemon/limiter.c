@@ -44,9 +44,9 @@
 #define LINE_SIZE 128
 
 enum lock_state {
-	LOCK_IDLE, /* connected, holds nothing */
 	LOCK_CONNECTING, /* its request is sent when it is connected */
 	LOCK_ASKING,
+	LOCK_IDLE, /* connected, holds nothing */
 	LOCK_HELD,
 	LOCK_RELEASING,
 	LOCK_GONE, /* held by the core, but its connection is lost */
@@ -54,7 +54,7 @@ enum lock_state {
 
 /* A connection, and the lock it may hold. */
 struct lock {
-	TAILQ_ENTRY(lock) next; /* in locks, or in idle */
+	TAILQ_ENTRY(lock) next; /* in idle */
 	struct limiter *limiter; /* NULL: freed when its dial is over */
 	struct loop_io io; /* fd -1: not connected */
 	/*
@@ -75,8 +75,6 @@ struct lock {
 	size_t len;
 };
 
-TAILQ_HEAD(locks, lock);
-
 struct limit_server {
 	bool down; /* it took no connection when it was last tried */
 	tstamp retry_at; /* of one that is down: by one request a second */
@@ -85,24 +83,21 @@ struct limit_server {
 
 struct limiter {
 	struct group *group;
-	struct loop *loop;
 	struct conf *config; /* a reference, for limit */
 	const struct conf_limit *limit; /* the latest that the app had */
 	unsigned nservers; /* 1 to SERVERLIST_MAX */
 	struct limit_server servers[SERVERLIST_MAX]; /* as in limit */
 	char request[512];
-	struct locks locks; /* all but the idle ones */
-	struct locks idle;
+	TAILQ_HEAD(, lock) idle;
 	unsigned nidle;
 	struct lock **tokens; /* by token; NULL: free */
 	uint32_t ntokens;
 	unsigned unasked; /* requests that are asked anew by this timer */
 	struct timer again;
-	struct limiter_figures figures;
 	struct log_rate rate;
 };
 
-static void lock_request(struct limiter *l, unsigned server, tstamp now);
+static void limiter_request(struct limiter *l, unsigned server, tstamp now);
 
 /* --- servers -------------------------------------------------------------- */
 
@@ -124,21 +119,12 @@ limiter_next_server(const struct limiter *l, unsigned from, tstamp now)
 	return from;
 }
 
-/* The server to ask: where all are down, the first is as good as any. */
-static unsigned
-limiter_first_server(const struct limiter *l, tstamp now)
-{
-	unsigned server = limiter_next_server(l, 0, now);
-
-	return server == l->nservers ? 0 : server;
-}
-
 /* --- connections ---------------------------------------------------------- */
 
 static void
 lock_expect(struct lock *k, tstamp until)
 {
-	timer_set(&k->limiter->loop->timers, &k->late, until);
+	timer_set(&k->limiter->group->sup->loop.timers, &k->late, until);
 }
 
 static void
@@ -147,7 +133,7 @@ lock_disconnect(struct lock *k)
 	lock_expect(k, TSTAMP_NEVER);
 	if (k->dialing || k->io.fd == -1)
 		return;
-	(void)loop_set(k->limiter->loop, &k->io, 0);
+	(void)loop_set(&k->limiter->group->sup->loop, &k->io, 0);
 	(void)close(k->io.fd);
 	k->io.fd = -1;
 }
@@ -161,8 +147,6 @@ lock_free(struct lock *k)
 	if (k->state == LOCK_IDLE) {
 		TAILQ_REMOVE(&l->idle, k, next);
 		l->nidle--;
-	} else {
-		TAILQ_REMOVE(&l->locks, k, next);
 	}
 	l->tokens[k->token] = NULL;
 	k->limiter = NULL;
@@ -178,8 +162,8 @@ limiter_unreachable(
 	struct group *g = l->group;
 	bool open = g->conf->limit.fail == CONF_LIMIT_FAIL_OPEN;
 
-	l->figures.asked--;
-	l->figures.unreachable++;
+	g->locks.asked--;
+	g->locks.unreachable++;
 	pool_lock_answered(&g->sup->pool, g->app,
 	    open ? LIMIT_OPEN : LIMIT_CLOSED, 0, now + LIMITER_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
@@ -204,7 +188,7 @@ lock_fail(struct lock *k, const char *why, tstamp now)
 		return;
 	}
 	/* why may be the line that it has. */
-	if (k->state == LOCK_CONNECTING || k->state == LOCK_ASKING)
+	if (k->state <= LOCK_ASKING)
 		limiter_unreachable(l, k->server, why, now);
 	lock_free(k);
 }
@@ -221,7 +205,7 @@ lock_lose(struct lock *k, const char *why, tstamp now)
 	unsigned next = l->nservers;
 	struct limit_server *v;
 
-	if (k->state == LOCK_CONNECTING || k->state == LOCK_ASKING) {
+	if (k->state <= LOCK_ASKING) {
 		v = &l->servers[k->server];
 		next = k->server;
 		if (!k->used) {
@@ -243,7 +227,7 @@ lock_lose(struct lock *k, const char *why, tstamp now)
 		return;
 	}
 	lock_free(k);
-	lock_request(l, next, now);
+	limiter_request(l, next, now);
 }
 
 static void
@@ -293,7 +277,6 @@ lock_idle(struct lock *k)
 		return;
 	}
 	lock_expect(k, TSTAMP_NEVER);
-	TAILQ_REMOVE(&l->locks, k, next);
 	TAILQ_INSERT_HEAD(&l->idle, k, next);
 	l->nidle++;
 	k->used = true;
@@ -306,8 +289,7 @@ lock_idle(struct lock *k)
 static void
 lock_hear(struct lock *k, tstamp now)
 {
-	struct limiter *l = k->limiter;
-	struct group *g = l->group;
+	struct group *g = k->limiter->group;
 	ssize_t n = recv(k->io.fd, k->line + k->len,
 	    sizeof(k->line) - 1 - k->len, MSG_DONTWAIT);
 	bool asking = k->state == LOCK_ASKING, timed_out;
@@ -336,17 +318,17 @@ lock_hear(struct lock *k, tstamp now)
 	} else if (asking && strcmp(k->line, "LOCKED") == 0) {
 		k->state = LOCK_HELD;
 		lock_expect(k, TSTAMP_NEVER);
-		l->figures.asked--;
-		l->figures.held++;
-		l->figures.granted++;
+		g->locks.asked--;
+		g->locks.held++;
+		g->locks.granted++;
 		pool_lock_answered(
 		    &g->sup->pool, g->app, LIMIT_GRANTED, k->token, 0, now);
 	} else if (asking &&
 	    (timed_out || strcmp(k->line, "QUEUE_FULL") == 0)) {
 		lock_idle(k);
-		l->figures.asked--;
-		l->figures.timed_out += timed_out;
-		l->figures.full += !timed_out;
+		g->locks.asked--;
+		g->locks.timed_out += timed_out;
+		g->locks.full += !timed_out;
 		pool_lock_answered(&g->sup->pool, g->app,
 		    timed_out ? LIMIT_TIMED_OUT : LIMIT_DENIED, 0, 0, now);
 	} else {
@@ -371,7 +353,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 		return;
 	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
 		error = errno;
-	if (error == 0 && loop_set(l->loop, io, EPOLLIN) == -1)
+	if (error == 0 && loop_set(&l->group->sup->loop, io, EPOLLIN) == -1)
 		error = errno;
 	if (error != 0) {
 		lock_lose(k, strerror(error), now);
@@ -416,43 +398,66 @@ lock_dial_done(struct lane_job *job, tstamp now)
 		return;
 	}
 	if (k->error == 0 &&
-	    loop_set(k->limiter->loop, &k->io, EPOLLIN | EPOLLOUT) == -1)
+	    loop_set(&k->limiter->group->sup->loop, &k->io,
+		EPOLLIN | EPOLLOUT) == -1)
 		k->error = errno;
 	if (k->error != 0)
 		lock_lose(k, strerror(k->error), now);
 }
 
-/* Makes a connection, which asks for a lock as soon as it can. */
-static void
-lock_request(struct limiter *l, unsigned server, tstamp now)
+/* A connection with a free token, not made yet; NULL: no memory. */
+static struct lock *
+lock_new(struct limiter *l, unsigned server)
 {
-	struct supervisor *s = l->group->sup;
-	struct lock *k = calloc(1, sizeof(*k)), **tokens = l->tokens;
+	struct lock *k, **tokens;
 	uint32_t n = 0;
 
-	while (n < l->ntokens && tokens[n] != NULL)
+	while (n < l->ntokens && l->tokens[n] != NULL)
 		n++;
-	if (n == l->ntokens)
+	if (n == l->ntokens) {
 		tokens = recallocarray(
-		    tokens, n, 2 * (size_t)n + 8, sizeof(*tokens));
-	if (tokens != NULL && n == l->ntokens) {
+		    l->tokens, n, 2 * (size_t)n + 8, sizeof(*tokens));
+		if (tokens == NULL)
+			return NULL;
 		l->tokens = tokens;
 		l->ntokens = 2 * n + 8;
 	}
-	if (k == NULL || tokens == NULL) {
-		free(k);
-		limiter_unreachable(l, server, strerror(ENOMEM), now);
-		return;
-	}
+	k = l->tokens[n] = malloc(sizeof(*k));
+	if (k == NULL)
+		return NULL;
 	*k = (struct lock){ .limiter = l,
 		.io = { .fd = -1, .ready = lock_ready },
 		.dial = { .work = lock_dial_work, .done = lock_dial_done },
 		.token = n,
-		.server = server,
-		.state = LOCK_CONNECTING };
-	tokens[n] = k;
+		.server = server };
 	timer_init(&k->late, lock_late);
-	TAILQ_INSERT_TAIL(&l->locks, k, next);
+	return k;
+}
+
+/*
+ * Asks for a lock by an idle connection to this server, or by a new one as soon
+ * as that is made. Idle ones to others end.
+ */
+static void
+limiter_request(struct limiter *l, unsigned server, tstamp now)
+{
+	struct supervisor *s = l->group->sup;
+	struct lock *k = NULL;
+
+	while (!l->servers[server].down &&
+	    (k = TAILQ_FIRST(&l->idle)) != NULL && k->server != server)
+		lock_free(k);
+	if (k != NULL) {
+		TAILQ_REMOVE(&l->idle, k, next);
+		l->nidle--;
+		lock_ask(k, now);
+		return;
+	}
+	k = lock_new(l, server);
+	if (k == NULL) {
+		limiter_unreachable(l, server, strerror(ENOMEM), now);
+		return;
+	}
 	l->servers[server].retry_at = now + DOWN_REST;
 	lock_expect(k, now + CONNECT_TIMEOUT);
 	if (l->limit->local) {
@@ -476,13 +481,20 @@ lock_request(struct limiter *l, unsigned server, tstamp now)
 
 /* --- the limiter ---------------------------------------------------------- */
 
+/* Where all servers are down, the first is as good as any. */
+static void
+limiter_ask_any(struct limiter *l, tstamp now)
+{
+	limiter_request(l, limiter_next_server(l, 0, now) % l->nservers, now);
+}
+
 static void
 limiter_ask_anew(struct timer *t, tstamp now)
 {
 	struct limiter *l = TIMER_OWNER(t, struct limiter, again);
 
 	for (; l->unasked > 0; l->unasked--)
-		lock_request(l, limiter_first_server(l, now), now);
+		limiter_ask_any(l, now);
 }
 
 static bool
@@ -507,7 +519,7 @@ limiter_configure(struct group *g, tstamp now)
 {
 	const struct conf_limit *limit = &g->conf->limit;
 	struct limiter *l = g->limiter;
-	struct lock *k, *next;
+	struct lock *k;
 	bool moved = true, key = true;
 
 	/* A limiter without a limit stays: it may have locks to give back. */
@@ -520,8 +532,6 @@ limiter_configure(struct group *g, tstamp now)
 			return;
 		}
 		l->group = g;
-		l->loop = &g->sup->loop;
-		TAILQ_INIT(&l->locks);
 		TAILQ_INIT(&l->idle);
 		timer_init(&l->again, limiter_ask_anew);
 	} else {
@@ -535,17 +545,19 @@ limiter_configure(struct group *g, tstamp now)
 	 */
 	while (moved && (k = TAILQ_FIRST(&l->idle)) != NULL)
 		lock_free(k);
-	TAILQ_FOREACH_SAFE(k, &l->locks, next, next) {
+	for (uint32_t n = 0; n < l->ntokens; n++) {
+		k = l->tokens[n];
+		if (k == NULL)
+			continue;
 		if (moved)
 			k->server = SERVER_OLD;
-		if ((moved || key) &&
-		    (k->state == LOCK_CONNECTING || k->state == LOCK_ASKING)) {
+		if ((moved || key) && k->state <= LOCK_ASKING) {
 			lock_free(k);
 			l->unasked++;
 		}
 	}
 	if (l->unasked > 0)
-		timer_set(&l->loop->timers, &l->again, loop_now(l->loop));
+		timer_set(&g->sup->loop.timers, &l->again, now);
 	if (moved)
 		memset(l->servers, 0, sizeof(l->servers));
 	l->nservers = limit->local ? 1 : limit->servers_len;
@@ -565,14 +577,13 @@ void
 limiter_free(struct group *g)
 {
 	struct limiter *l = g->limiter;
-	struct lock *k;
 
 	if (l == NULL)
 		return;
-	while ((k = TAILQ_FIRST(&l->idle)) != NULL ||
-	    (k = TAILQ_FIRST(&l->locks)) != NULL)
-		lock_free(k);
-	timer_set(&l->loop->timers, &l->again, TSTAMP_NEVER);
+	for (uint32_t n = 0; n < l->ntokens; n++)
+		if (l->tokens[n] != NULL)
+			lock_free(l->tokens[n]);
+	timer_set(&g->sup->loop.timers, &l->again, TSTAMP_NEVER);
 	conf_free(l->config);
 	free(l->tokens);
 	free(l);
@@ -583,40 +594,24 @@ void
 limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct limiter *l = s->groups[a->app]->limiter;
-	struct lock *k = NULL;
-	unsigned server;
 
 	if (l == NULL) {
 		pool_lock_answered(
 		    &s->pool, a->app, LIMIT_OPEN, 0, now + LIMITER_REST, now);
 		return;
 	}
-	/* Where all are down, the core has waited before it asked again. */
-	server = limiter_first_server(l, now);
-	l->figures.asked++;
-	/* An idle connection to the server; those to others end. */
-	while (!l->servers[server].down &&
-	    (k = TAILQ_FIRST(&l->idle)) != NULL && k->server != server)
-		lock_free(k);
-	if (k == NULL) {
-		lock_request(l, server, now);
-		return;
-	}
-	TAILQ_REMOVE(&l->idle, k, next);
-	l->nidle--;
-	TAILQ_INSERT_TAIL(&l->locks, k, next);
-	lock_ask(k, now);
+	l->group->locks.asked++;
+	limiter_ask_any(l, now);
 }
 
 void
 limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
 {
-	struct limiter *l = s->groups[a->app]->limiter;
-	struct lock *k;
+	struct group *g = s->groups[a->app];
+	struct lock *k = g->limiter->tokens[a->lock];
 
-	assert(a->lock < l->ntokens && l->tokens[a->lock] != NULL);
-	k = l->tokens[a->lock];
-	l->figures.held--;
+	assert(k != NULL && k->state >= LOCK_HELD);
+	g->locks.held--;
 	if (k->state == LOCK_GONE) {
 		lock_free(k);
 		return;
@@ -624,12 +619,6 @@ limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
 	k->state = LOCK_RELEASING;
 	lock_expect(k, tstamp_add(now, LATE_MAX));
 	lock_send(k, "RELEASE\n", now);
-}
-
-const struct limiter_figures *
-limiter_figures(const struct group *g)
-{
-	return g->limiter == NULL ? NULL : &g->limiter->figures;
 }
 
 unsigned
