@@ -291,27 +291,25 @@ rollouts_go_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-static void
-reloaded(void *arg, bool ok, const char *text)
+static bool
+reload_goes_on(struct client *cl, struct progress *out)
 {
-	struct client *cl = arg;
-	struct supervisor *s = cl->all->sup;
+	const struct supervisor *s = cl->all->sup;
+	const struct reload_answer *a = cl->reload;
 	bool rolls = false;
 
-	client_tell(cl, "%s", text);
-	cl->waits = WAIT_NOTHING;
+	if (!a->over)
+		return true;
+	client_tell(cl, "%s", a->text == NULL ? "no memory" : a->text);
+	if (!a->ok)
+		client_error(
+		    cl, "not reloaded, the old configuration stays in force");
 	/* A rollout that was given up before is none of this reload. */
 	for (uint32_t n = 0; n < s->pool.napps; n++)
 		rolls |=
 		    s->groups[n] != NULL && wait_is_rolling(&s->pool.apps[n]);
-	if (ok && rolls)
-		client_wait_while(cl, rollouts_go_on);
-	else if (!ok)
-		client_error(
-		    cl, "not reloaded, the old configuration stays in force");
-	/* A reload may fail at once: the client does not wait yet. */
-	if (cl->waits == WAIT_NOTHING && cl->state == CLIENT_WAITING)
-		client_answer(cl, loop_now(&s->loop));
+	cl->goes_on = rollouts_go_on;
+	return a->ok && rolls && rollouts_go_on(cl, out);
 }
 
 static void
@@ -323,8 +321,11 @@ run_reload(struct client *cl, char *const *args)
 	if (s->stopping) {
 		client_error(cl, "the daemon is stopping");
 	} else if (client_may_wait(cl)) {
-		cl->waits = WAIT_RELOAD;
-		reload_request(s, reloaded, cl, loop_now(&s->loop));
+		cl->reload = reload_request(s, loop_now(&s->loop));
+		if (cl->reload == NULL)
+			client_error(cl, "no memory");
+		else
+			client_wait_while(cl, reload_goes_on);
 	}
 }
 

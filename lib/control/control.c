@@ -121,8 +121,7 @@ client_close(struct client *cl)
 	struct control *all = cl->all;
 	char rest[CLIENT_LINE_MAX];
 
-	if (cl->waits == WAIT_RELOAD)
-		reload_forget(all->sup, cl);
+	reload_forget(cl->reload);
 	client_count(cl, false);
 	client_cut_at(cl, TSTAMP_NEVER);
 	(void)loop_set(&all->sup->loop, &cl->io, 0);
@@ -418,7 +417,7 @@ client_is_ready(struct loop_io *io, uint32_t events, tstamp now)
 	cl->len += (size_t)n;
 	if (eol != NULL) {
 		cl->all->run(cl, (size_t)(eol - cl->line), now);
-		if (cl->waits == WAIT_APPS || cl->waits == WAIT_RELOAD)
+		if (cl->waits == WAIT_APPS)
 			client_wait(cl);
 		else
 			client_answer(cl, now);

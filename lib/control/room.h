@@ -313,7 +313,6 @@ enum client_state {
 
 enum client_wait {
 	WAIT_NOTHING,
-	WAIT_RELOAD, /* for the reload to end */
 	WAIT_APPS, /* as long as its goes_on says so */
 	WAIT_EVENTS, /* for the next; the answer so far is given before */
 	WAIT_END, /* for the end of the daemon; likewise */
@@ -344,6 +343,7 @@ struct client {
 	char *app; /* of status and wait; owned; NULL: all */
 	struct targets *targets; /* of what it waits for; owned; or NULL */
 	bool (*goes_on)(struct client *, struct progress *out);
+	struct reload_answer *reload; /* a reference; NULL: waits for none */
 	struct progress shown;
 	struct text out; /* the answer, but for a status */
 	bool wants; /* a status, not yet taken, */

@@ -154,14 +154,6 @@ openings_inherited(struct openings *all, const struct conf_listen *where,
 
 /* --- a reload ------------------------------------------------------------- */
 
-struct asker {
-	TAILQ_ENTRY(asker) next;
-	reload_done *done; /* NULL: the asker has left */
-	void *arg;
-};
-
-TAILQ_HEAD(askers, asker);
-
 struct reload {
 	struct lane_job job;
 	struct supervisor *sup;
@@ -172,29 +164,24 @@ struct reload {
 	struct openings openings;
 	bool prepared; /* that control and counter are, and live */
 	struct app_listeners *listeners; /* prepared, by app; NULL: none */
-	struct askers askers;
-	struct askers later; /* asked meanwhile, for the next one */
-	FILE *text; /* the answer */
-	char *text_buf;
+	struct reload_answer *answer;
+	struct reload_answer *later; /* of the next one; NULL: none is to be */
+	FILE *text; /* of the answer; NULL: no memory */
 	size_t text_len;
 };
 
-static void reload_start(struct supervisor *s, tstamp now);
+static void reload_start(
+    struct supervisor *s, struct reload_answer *answer, tstamp now);
 
 /* --- its end -------------------------------------------------------------- */
 
-/* Each asker is told once. */
-static void
-reload_answer(struct askers *all, bool ok, const char *text)
+void
+reload_forget(struct reload_answer *a)
 {
-	struct asker *a;
-
-	while ((a = TAILQ_FIRST(all)) != NULL) {
-		TAILQ_REMOVE(all, a, next);
-		if (a->done != NULL)
-			a->done(a->arg, ok, text);
-		free(a);
-	}
+	if (a == NULL || --a->refs > 0)
+		return;
+	free(a->text);
+	free(a);
 }
 
 /* Frees the reload, and starts the next if one was asked for meanwhile. */
@@ -202,7 +189,6 @@ static void
 reload_end(struct reload *r, bool ok, tstamp now)
 {
 	struct supervisor *s = r->sup;
-	const char *text = "";
 
 	/* The answer to a reload that was refused ends with the mistakes. */
 	if (ok && r->text != NULL)
@@ -215,18 +201,14 @@ reload_end(struct reload *r, bool ok, tstamp now)
 		    "%s: not reloaded, the old configuration stays in force",
 		    r->file);
 	(void)notify_send("READY=1");
-	if (r->text != NULL && fclose(r->text) == 0)
-		text = r->text_buf;
-	reload_answer(&r->askers, ok, text);
-	free(r->text_buf);
+	if (r->text != NULL)
+		(void)fclose(r->text);
+	r->answer->ok = ok;
+	r->answer->over = true;
+	reload_forget(r->answer);
 	s->reload = NULL;
-	if (!TAILQ_EMPTY(&r->later) && !s->stopping)
-		reload_start(s, now);
-	if (s->reload != NULL)
-		TAILQ_CONCAT(&s->reload->askers, &r->later, next);
-	else
-		reload_answer(&r->later, false,
-		    s->stopping ? "the daemon is stopping\n" : "no memory\n");
+	if (r->later != NULL)
+		reload_start(s, r->later, now);
 	log_abandon(r->log);
 	if (r->conf != NULL)
 		conf_free(r->conf);
@@ -358,21 +340,23 @@ reload_stop(struct supervisor *s)
 	s->reload->prepared = false;
 }
 
+/* Takes the answer over. */
 static void
-reload_start(struct supervisor *s, tstamp now)
+reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 {
 	struct reload *r = calloc(1, sizeof(*r));
 
 	if (r == NULL || (r->file = strdup(s->config->file)) == NULL) {
 		log_warn("cannot reload");
 		free(r);
+		answer->over = true;
+		reload_forget(answer);
 		return;
 	}
 	r->sup = s;
-	r->text = open_memstream(&r->text_buf, &r->text_len);
+	r->answer = answer;
+	r->text = open_memstream(&answer->text, &r->text_len);
 	openings_init(&r->openings, r->text);
-	TAILQ_INIT(&r->askers);
-	TAILQ_INIT(&r->later);
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
@@ -381,37 +365,21 @@ reload_start(struct supervisor *s, tstamp now)
 	lane_submit(&s->looker, &r->job);
 }
 
-void
-reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp now)
+struct reload_answer *
+reload_request(struct supervisor *s, tstamp now)
 {
-	struct asker *a = calloc(1, sizeof(*a));
-	bool joins = s->reload != NULL;
+	/* While a file is being read there may be a later version of it. */
+	bool joins = s->reload != NULL && s->reload->later != NULL;
+	struct reload_answer *a =
+	    joins ? s->reload->later : calloc(1, sizeof(*a));
 
-	if (!joins)
-		reload_start(s, now);
-	if (a == NULL || s->reload == NULL) {
-		free(a);
-		if (done != NULL)
-			done(arg, false, "no memory\n");
-		return;
-	}
-	*a = (struct asker){ .done = done, .arg = arg };
-	/* A request while a file is being read may mean a later version. */
-	TAILQ_INSERT_TAIL(
-	    joins ? &s->reload->later : &s->reload->askers, a, next);
-}
-
-void
-reload_forget(struct supervisor *s, void *arg)
-{
-	struct asker *a;
-
+	if (a == NULL)
+		return NULL;
+	/* One for the caller, and one for the reload. */
+	a->refs += joins ? 1 : 2;
 	if (s->reload == NULL)
-		return;
-	TAILQ_FOREACH(a, &s->reload->askers, next)
-		if (a->arg == arg)
-			a->done = NULL;
-	TAILQ_FOREACH(a, &s->reload->later, next)
-		if (a->arg == arg)
-			a->done = NULL;
+		reload_start(s, a, now);
+	else
+		s->reload->later = a;
+	return a;
 }

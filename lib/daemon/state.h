@@ -258,21 +258,20 @@ void settle_actions(struct supervisor *s);
  * the slow lane, its new listeners opened, and only then made true.
  */
 
-/*
- * How a reload ended. text: lines for people, each mistake on its own, or
- * what was done; ok: it is in force.
- */
-typedef void reload_done(void *arg, bool ok, const char *text);
+/* How a reload ended. */
+struct reload_answer {
+	unsigned refs; /* of the reload, and of all who asked for it */
+	bool over;
+	bool ok; /* it is in force */
+	char *text; /* lines for people; NULL: no memory. Owned */
+};
 
 /*
  * Starts a reload, or, while a file is being read, asks for another one after
- * it. done (may be NULL) is called from the loop when it has ended.
+ * it. Gives a reference to its answer, for reload_forget(); NULL: no memory.
  */
-void reload_request(
-    struct supervisor *s, reload_done *done, void *arg, tstamp now);
-
-/* The caller of reload_request() with this arg is not called any more. */
-void reload_forget(struct supervisor *s, void *arg);
+struct reload_answer *reload_request(struct supervisor *s, tstamp now);
+void reload_forget(struct reload_answer *a);
 
 /* The daemon ends: what a lane still opens for a reload goes nowhere. */
 void reload_stop(struct supervisor *s);

@@ -142,7 +142,7 @@ supervisor_hung_up(
 		timer_set(&s->loop.timers, &s->hangup, now + HANGUP_TIME);
 	} else {
 		logging_reopen(s);
-		reload_request(s, NULL, NULL, now);
+		reload_forget(reload_request(s, now));
 	}
 }
 

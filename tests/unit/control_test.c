@@ -47,8 +47,7 @@ static char conf_name[] = "/etc/pool.conf";
 static unsigned stops;
 static uint32_t spare;
 static struct control *clients;
-static reload_done *reload_call;
-static void *reload_arg;
+static struct reload_answer reload;
 
 /* --- the supervisor ----------------------------------------------------- */
 
@@ -75,21 +74,28 @@ group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 	return memcpy(buf, g->failure.why, sizeof(g->failure.why));
 }
 
-void
-reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp at)
+struct reload_answer *
+reload_request(struct supervisor *s, tstamp at)
 {
 	(void)s;
 	(void)at;
-	reload_call = done;
-	reload_arg = arg;
+	reload = (struct reload_answer){ .refs = reload.refs + 1 };
+	return &reload;
 }
 
 void
-reload_forget(struct supervisor *s, void *arg)
+reload_forget(struct reload_answer *a)
 {
-	(void)s;
-	if (reload_arg == arg)
-		reload_call = NULL;
+	if (a != NULL)
+		a->refs--;
+}
+
+static void
+reload_ends(char *text)
+{
+	reload.ok = reload.over = true;
+	reload.text = text;
+	now += TSPAN_MSECONDS(5);
 }
 
 /* Puts conf into force. 0, or an errno. */
@@ -152,7 +158,7 @@ begin(void)
 	memset(workers, 0, sizeof(workers));
 	stops = 0;
 	spare = UINT32_MAX;
-	reload_call = NULL;
+	reload.refs = 0;
 	conf = (struct conf){
 		.file = conf_name,
 		.control = path,
@@ -572,17 +578,19 @@ TEST(wait_ends_when_the_apps_are_ready)
 
 TEST(reload_answers_when_the_reload_is_over)
 {
+	static char changes[] = "web: changed\njob: new\n", lines[] = "a\nb";
 	int fd = ask("reload\n");
+
 	CHECK_STR("", hear(fd));
-	NEED(reload_call != NULL);
-	reload_call(reload_arg, true, "web: changed\njob: new\n");
+	NEED(reload.refs == 1);
+	reload_ends(changes);
 	CHECK_STR("web: changed\njob: new\n", hear(fd));
 	CHECK(ended);
 	hang_up(fd);
 
 	fd = ask("json reload\n");
 	(void)hear(fd);
-	reload_call(reload_arg, true, "a\nb");
+	reload_ends(lines);
 	CHECK_STR("{\"message\":\"a\\nb\"}\n", hear(fd));
 }
 
@@ -590,29 +598,30 @@ TEST(a_client_that_left_is_not_told_of_the_reload)
 {
 	int fd = ask("reload\n");
 	turn();
-	CHECK(reload_call != NULL);
+	CHECK_EQ(1, reload.refs);
 	hang_up(fd);
 	turn();
-	CHECK(reload_call == NULL);
+	CHECK_EQ(0, reload.refs);
 	CHECK_EQ(0, clients->n);
 }
 
 /* A client that has waited for the reload waits on, whoever else does. */
 TEST(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over)
 {
+	static char changes[] = "web: changed\n";
 	static int fds[WAITERS];
 
 	spawn(true);
 	fds[0] = ask("reload\n");
 	turn();
-	NEED(reload_call != NULL);
+	NEED(reload.refs == 1);
 	pool_app_restart(&sup.pool, group.app, now);
 	for (unsigned i = 1; i < WAITERS; i++) {
 		fds[i] = ask("wait\n");
 		turn();
 	}
 	CHECK_EQ(WAITERS, clients->nwaiting);
-	reload_call(reload_arg, true, "web: changed\n");
+	reload_ends(changes);
 	CHECK_STR("", hear(fds[0]));
 	sup.stopping = true;
 	now += TSPAN_MSECONDS(20);
