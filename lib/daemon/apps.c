@@ -18,7 +18,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "core/action.h"
@@ -343,30 +342,6 @@ apps_prepare(struct supervisor *s, const struct conf *conf,
 	}
 }
 
-int
-apps_open(struct supervisor *s)
-{
-	const struct conf *conf = s->config;
-	struct app_listeners *opened = NULL;
-	tstamp now = loop_now(&s->loop);
-	struct openings openings;
-	int status;
-
-	openings_init(&openings, NULL);
-	apps_prepare(s, conf, &openings, &opened);
-	status = openings_now(&openings);
-	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
-		struct group *g = apps_new(s, &conf->apps[i], now);
-
-		if (g == NULL)
-			status = EX_OSERR;
-		else
-			accepting_begin_all(&opened[i], g);
-	}
-	apps_abandon(conf, opened);
-	return status;
-}
-
 /* --- at a reload ---------------------------------------------------------- */
 
 static void
@@ -502,7 +477,9 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			apps_change_one(g, app, &prepared[i], answer, now);
 		} else if ((g = apps_new(s, app, now)) != NULL) {
 			listeners_claim(g, &prepared[i], false);
-			logging_tell(answer, true, "%s: added", app->name);
+			if (s->generation > 0)
+				logging_tell(
+				    answer, true, "%s: added", app->name);
 		} else {
 			logging_tell(answer, false, "%s: %s", app->name,
 			    strerror(errno));

@@ -251,8 +251,8 @@ void openings_submit(struct openings *all, struct lane *lane,
  */
 bool openings_end(struct openings *all);
 
-/* Both here and now. An exit status of sysexits.h. */
-int openings_now(struct openings *all);
+/* Both here and now. */
+bool openings_now(struct openings *all);
 
 /* The listeners go before openings_end(), which closes what it has for them. */
 void openings_forget(struct openings *all);
@@ -362,13 +362,7 @@ const char *backlog_wrong_port(const struct group *g);
 /* --- apps.c -------------------------------------------------------------- */
 
 /*
- * At the start: opens all listeners, and then adds the apps. 0, or an exit
- * status of sysexits.h, the reason having been logged.
- */
-int apps_open(struct supervisor *s);
-
-/*
- * At a reload: notes the listeners that only the new configuration has, by app,
+ * Notes the listeners that only the new configuration has, by app,
  * and at another call those that it lacks by then. *prepared is NULL at first,
  * and goes to apps_change() or apps_abandon(), which takes NULL, too.
  */

@@ -127,11 +127,11 @@ openings_end(struct openings *all)
 	return all->error == 0;
 }
 
-int
+bool
 openings_now(struct openings *all)
 {
 	openings_work(&all->job);
-	return openings_end(all) ? EX_OK : opening_status(all->error);
+	return openings_end(all);
 }
 
 size_t
@@ -243,23 +243,31 @@ reload_settled(struct lane_job *job, tstamp now)
 	reload_end(LOOP_OWNER(job, struct reload, openings.job), true, now);
 }
 
-/* Puts the configuration into force. */
+/* Puts s->config into force. */
+static void
+reload_enforce(struct supervisor *s, struct app_listeners *listeners,
+    FILE *answer, tstamp now)
+{
+	const struct conf *conf = s->config;
+
+	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
+	apps_change(s, listeners, answer, now);
+	s->control->commit(s->control_arg, conf);
+	poolcounter_commit(s, conf, now);
+}
+
 static void
 reload_commit(struct reload *r, tstamp now)
 {
 	struct supervisor *s = r->sup;
 	struct conf *old = s->config;
-	struct conf *conf = r->conf;
 
 	log_commit(r->log);
+	s->config = r->conf;
 	r->conf = NULL;
 	r->log = NULL;
-	s->config = conf;
 	s->generation++;
-	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
-	apps_change(s, r->listeners, r->text, now);
-	s->control->commit(s->control_arg, conf);
-	poolcounter_commit(s, conf, now);
+	reload_enforce(s, r->listeners, r->text, now);
 	conf_free(old);
 	/*
 	 * The lane's part of the change is awaited, sockets that are removed
@@ -382,4 +390,36 @@ reload_request(struct supervisor *s, tstamp now)
 	else
 		s->reload->later = a;
 	return a;
+}
+
+/* --- the first configuration ---------------------------------------------- */
+
+int
+reload_first(struct supervisor *s)
+{
+	struct conf *conf = s->config;
+	struct app_listeners *listeners = NULL;
+	struct openings openings;
+	uint32_t spare;
+
+	if (!tables_fit(conf, &spare))
+		return EX_OSERR;
+	if (tables_reserve(s, conf) == -1) {
+		log_error("cannot start");
+		return EX_OSERR;
+	}
+	openings_init(&openings, NULL);
+	s->control->prepare(s->control_arg, conf, spare, &openings);
+	/* Of a daemon that runs already nothing else is told. */
+	if (openings_now(&openings)) {
+		poolcounter_prepare(s, conf, &openings);
+		apps_prepare(s, conf, &openings, &listeners);
+		(void)openings_now(&openings);
+	}
+	if (openings.error != 0) {
+		apps_abandon(conf, listeners);
+		return opening_status(openings.error);
+	}
+	reload_enforce(s, listeners, NULL, s->started);
+	return EX_OK;
 }

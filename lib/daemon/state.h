@@ -254,9 +254,10 @@ void settle_actions(struct supervisor *s);
 /* --- reload.c ------------------------------------------------------------ */
 
 /*
- * Putting another configuration into force: read and checked as a whole in
- * the slow lane, its new listeners opened, and only then made true.
+ * Puts the first configuration into force: opens all it needs and adds the
+ * apps. 0, or an exit status of sysexits.h, the reason having been logged.
  */
+int reload_first(struct supervisor *s);
 
 /* How a reload ended. */
 struct reload_answer {

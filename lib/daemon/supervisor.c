@@ -381,31 +381,8 @@ supervisor_init(struct supervisor *s, struct conf *config)
 int
 supervisor_open(struct supervisor *s)
 {
-	struct conf *conf = s->config;
-	struct openings openings;
-	uint32_t spare;
-	int status;
+	int status = reload_first(s);
 
-	if (!tables_fit(conf, &spare))
-		return EX_OSERR;
-	if (tables_reserve(s, conf) == -1) {
-		log_error("cannot start");
-		return EX_OSERR;
-	}
-	pool_resize(
-	    &s->pool, conf->max_processes, conf->process_slack, s->started);
-	openings_init(&openings, NULL);
-	s->control->prepare(s->control_arg, conf, spare, &openings);
-	status = openings_now(&openings);
-	if (status == EX_OK) {
-		s->control->commit(s->control_arg, conf);
-		poolcounter_prepare(s, conf, &openings);
-		status = openings_now(&openings);
-	}
-	if (status == EX_OK) {
-		poolcounter_commit(s, conf, s->started);
-		status = apps_open(s);
-	}
 	if (status != EX_OK) {
 		/* The files of the sockets go with them, in the lanes. */
 		poolcounter_stop(s, COUNTER_END);

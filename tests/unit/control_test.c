@@ -107,7 +107,7 @@ reconfigure(struct supervisor *s)
 
 	openings_init(&openings, NULL);
 	s->control->prepare(s->control_arg, &conf, spare, &openings);
-	status = openings_now(&openings);
+	status = openings_now(&openings) ? 0 : opening_status(openings.error);
 	if (status == 0)
 		s->control->commit(s->control_arg, &conf);
 	return status;
@@ -787,7 +787,7 @@ give_up_a_change(void)
 
 	openings_init(&openings, NULL);
 	sup.control->prepare(sup.control_arg, &conf, spare, &openings);
-	CHECK_EQ(0, openings_now(&openings));
+	CHECK(openings_now(&openings));
 	sup.control->abort(sup.control_arg);
 }
 
