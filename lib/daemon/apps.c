@@ -350,7 +350,7 @@ apps_close(struct group *g, tstamp now)
 	g->closing = true;
 	pool_app_close(&g->sup->pool, g->app, now);
 	parking_leave(g, now);
-	accepting_leave_all(g, now);
+	accepting_leave(g, now);
 	template_update(g, now);
 }
 
@@ -453,7 +453,8 @@ apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 			apps_close(g, now);
 			continue;
 		}
-		accepting_leave_others(g, now);
+		if (!g->hold.stopped)
+			accepting_leave(g, now);
 	}
 }
 
@@ -533,7 +534,7 @@ apps_open_lent(struct supervisor *s)
 		/* Processes that outlive their app have its listeners still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;
-		accepting_begin_all(&opened, g);
+		listeners_claim(g, &opened, false);
 	}
 }
 

@@ -436,7 +436,7 @@ backlog_look(struct group *g, tstamp now)
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
 		if (listeners_serves(l) && !l->leaving &&
 		    listener_is_broken(&l->acceptor.listener))
-			listeners_rebind(&l->acceptor, now);
+			l->acceptor.ops->reopen(&l->acceptor, now);
 	b->depth = 0;
 	TAILQ_FOREACH(l, &g->listeners, next) {
 		if (!listeners_serves(l))

@@ -30,6 +30,20 @@ struct templating;
 TAILQ_HEAD(app_listeners, app_listener);
 TAILQ_HEAD(parkeds, parked);
 
+/*
+ * What a change needs opened: noted first, while nobody could notice, and then
+ * opened by a lane, for any user who can read the folder of a socket can make a
+ * call wait that makes a file there.
+ */
+struct openings {
+	struct lane_job job;
+	struct lane *lane;
+	STAILQ_HEAD(, opening) list;
+	FILE *answer; /* is told of failures, too; NULL: nobody */
+	int error; /* errno of the latest failure; 0: none */
+	int expects; /* errno of failures that are none; 0: of no others */
+};
+
 struct app_listener {
 	TAILQ_ENTRY(app_listener) next; /* in its group's listeners */
 	struct acceptor acceptor; /* paused while it leaves */
@@ -37,12 +51,8 @@ struct app_listener {
 	struct conf_listen where; /* strings owned; see conf.h */
 	char address[160]; /* where it really listens, for people */
 	tstamp rebound; /* bound anew then; 0: never */
-	bool rebinds; /* the lane has the next five; see listeners_close() */
-	struct lane_job rebinding;
-	struct listener_spec spec;
-	struct listener fresh;
-	const char *why;
-	int error; /* errno; 0: fresh is open */
+	bool rebinds; /* the lane has rebinding; see listeners_close() */
+	struct openings rebinding;
 	bool awaits; /* not open: processes of another app have its address */
 	tspan pause; /* before the latest attempt to open it then */
 	bool leaving; /* shut; what is in its backlog is still served */
@@ -206,19 +216,6 @@ group_has_channels(const struct conf_app *conf)
 
 /* --- reload.c ----------------------------------------------------------- */
 
-/*
- * What a change needs opened: noted first, while nobody could notice, and then
- * opened by a lane, for any user who can read the folder of a socket can make a
- * call wait that makes a file there.
- */
-struct openings {
-	struct lane_job job;
-	struct lane *lane;
-	STAILQ_HEAD(, opening) list;
-	FILE *answer; /* is told of failures, too; NULL: nobody */
-	int error; /* errno of the latest failure; 0: none */
-};
-
 void openings_init(struct openings *all, FILE *answer);
 
 /*
@@ -261,14 +258,10 @@ void openings_forget(struct openings *all);
 
 /*
  * Notes listeners at this address of an app (several where the service manager
- * gave several sockets of one name) and appends them to out, not in use. None
- * where the app is broken because its host has no address.
+ * gave several sockets of one name) and appends them to out, not in use: where
+ * no app has any there, and out has none. None where the app is broken because
+ * its host has no address.
  */
-void listeners_open(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct openings *openings,
-    struct app_listeners *out);
-
-/* The same, if the app needs that and out has none yet at this address. */
 void listeners_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out);
@@ -290,9 +283,6 @@ void listeners_close_all(struct app_listeners *all);
 void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 
-/* Binds another socket in the place of a socket that was shut down. */
-void listeners_rebind(struct acceptor *a, tstamp now);
-
 /* False: it leaves, while its app goes on with others. */
 bool listeners_serves(const struct app_listener *l);
 
@@ -303,21 +293,15 @@ bool listeners_serves(const struct app_listener *l);
  * saturation a connection costs one accept() and no epoll_ctl().
  */
 
-/* Accepts for the group from all of a list, which is empty then, from now on.
- */
-void accepting_begin_all(struct app_listeners *opened, struct group *g);
-
 /* ACTION_RESUME: there is room again. */
 void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
 
 /*
- * Leaves listeners at addresses that the app does not have any more: closed for
- * newcomers, and freed when what is in their backlogs is accepted.
+ * Leaves listeners at addresses that the app does not have any more, and all of
+ * one that accepts no more: closed for newcomers, and freed when what is in
+ * their backlogs is accepted.
  */
-void accepting_leave_others(struct group *g, tstamp now);
-
-/* The app accepts no more: leaves all its listeners. */
-void accepting_leave_all(struct group *g, tstamp now);
+void accepting_leave(struct group *g, tstamp now);
 
 /* --- backlog.c ---------------------------------------------------------- */
 

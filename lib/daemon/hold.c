@@ -39,7 +39,7 @@ hold_stop(struct group *g, tstamp now)
 	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
 	template_update(g, now);
-	accepting_leave_all(g, now);
+	accepting_leave(g, now);
 }
 
 static void
@@ -57,7 +57,7 @@ hold_opened(struct lane_job *job, tstamp now)
 	}
 	if (wanted && open) {
 		g->hold.stopped = false;
-		accepting_begin_all(&h->opened, g);
+		listeners_claim(g, &h->opened, false);
 		hold_resume(g, now);
 	}
 	listeners_close_all(&h->opened);
@@ -94,7 +94,7 @@ hold_resume(struct group *g, tstamp now)
 	h->wanted = true;
 	g->hold.starting = h;
 	for (size_t i = 0; i < g->conf->listen.len; i++)
-		listeners_open(g->sup, g->conf, &g->conf->listen.list[i],
-		    &h->openings, &h->opened);
+		listeners_open_missing(g->sup, g->conf,
+		    &g->conf->listen.list[i], &h->openings, &h->opened);
 	openings_submit(&h->openings, &g->sup->looker, hold_opened);
 }

@@ -65,7 +65,7 @@ listeners_new(struct supervisor *s, const struct conf_listen *where,
 	return l;
 }
 
-void
+static void
 listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
@@ -112,8 +112,10 @@ listeners_close(struct app_listener *l)
 	listeners_detach(l);
 	acceptor_close(&l->acceptor);
 	/* The lane has it: rebinding_done() frees it. */
-	if (l->rebinds)
+	if (l->rebinds) {
+		openings_forget(&l->rebinding);
 		return;
+	}
 	free(l->where.text);
 	free(l);
 }
@@ -189,36 +191,20 @@ listeners_serves(const struct app_listener *l)
 
 /* --- binding anew ------------------------------------------------------- */
 
-static void
-rebinding_work(struct lane_job *job)
-{
-	struct app_listener *l =
-	    LOOP_OWNER(job, struct app_listener, rebinding);
-
-	l->error = 0;
-	if (listener_open(&l->fresh, &l->spec, &l->why) == -1)
-		l->error = errno;
-}
-
 /* Tries again later: soon, and then less often, while others have the address.
  */
 static void
 rebinding_failed(struct app_listener *l, tstamp now)
 {
-	const char *app = l->group->conf->name;
-	bool held = l->awaits && l->error == EADDRINUSE;
+	bool held = l->rebinding.error == 0;
 	tspan pause = REBIND_PAUSE;
 
 	if (held && l->pause < REBIND_PAUSE)
 		pause = l->pause == 0 ? AWAIT_PAUSE : 2 * l->pause;
-	if (!held) {
-		errno = l->error;
-		log_warn("%s: %s: %s", app, l->address, l->why);
-	} else if (pause >= REBIND_PAUSE && l->pause < REBIND_PAUSE) {
+	if (held && pause >= REBIND_PAUSE && l->pause < REBIND_PAUSE)
 		log_warnx("%s: processes of the app that had %s have it still: "
 			  "it is opened when they end",
-		    app, l->address);
-	}
+		    l->group->conf->name, l->address);
 	l->pause = pause;
 	acceptor_rest(&l->acceptor, now + pause);
 }
@@ -227,19 +213,17 @@ static void
 rebinding_done(struct lane_job *job, tstamp now)
 {
 	struct app_listener *l =
-	    LOOP_OWNER(job, struct app_listener, rebinding);
+	    LOOP_OWNER(job, struct app_listener, rebinding.job);
 	struct group *g = l->group;
 
 	l->rebinds = false;
+	(void)openings_end(&l->rebinding);
 	if (g == NULL) {
 		/* Closed meanwhile. */
-		if (l->error == 0)
-			acceptor_discard(l->acceptor.lane, &l->fresh);
 		listeners_close(l);
-	} else if (l->error != 0) {
+	} else if (l->acceptor.listener.fd == -1) {
 		rebinding_failed(l, now);
 	} else {
-		l->acceptor.listener = l->fresh;
 		l->awaits = false;
 		listeners_share(l);
 		acceptor_start(&l->acceptor);
@@ -259,11 +243,12 @@ listener_of(struct acceptor *a)
  * The first time at once, then once in REBIND_PAUSE: a program may do nothing
  * but shut it down.
  */
-void
+static void
 listeners_rebind(struct acceptor *a, tstamp now)
 {
 	struct app_listener *l = listener_of(a);
 	struct group *g = l->group;
+	struct listener_spec spec;
 
 	if (l->acceptor.listener.fd != -1)
 		log_warnx("%s: %s was shut down by somebody: binding it anew",
@@ -282,11 +267,13 @@ listeners_rebind(struct acceptor *a, tstamp now)
 		    g->conf->name, l->address);
 		return;
 	}
-	listeners_spec(&l->where, g->conf, -1, &l->spec);
-	l->rebinding =
-	    (struct lane_job){ .work = rebinding_work, .done = rebinding_done };
+	listeners_spec(&l->where, g->conf, -1, &spec);
+	openings_init(&l->rebinding, NULL);
+	l->rebinding.expects = l->awaits ? EADDRINUSE : 0;
+	openings_add(&l->rebinding, &a->listener, &spec, "%s: %s",
+	    g->conf->name, l->address);
 	l->rebinds = true;
-	lane_submit(&g->sup->looker, &l->rebinding);
+	openings_submit(&l->rebinding, &g->sup->looker, rebinding_done);
 }
 
 /*
@@ -389,7 +376,7 @@ accepting_begin(struct app_listener *l, struct group *g)
 	}
 }
 
-void
+static void
 accepting_begin_all(struct app_listeners *opened, struct group *g)
 {
 	struct app_listener *l;
@@ -497,7 +484,7 @@ listeners_leave_on(struct timer *t, tstamp now)
  * accepted; then it is closed and freed.
  */
 static void
-accepting_leave(struct app_listener *l, tstamp now)
+accepting_leave_one(struct app_listener *l, tstamp now)
 {
 	struct listener *open = &l->acceptor.listener;
 	struct group *g = l->group;
@@ -545,23 +532,15 @@ listeners_are_of(const struct conf_app *app, const char *text)
 }
 
 void
-accepting_leave_others(struct group *g, tstamp now)
+accepting_leave(struct group *g, tstamp now)
 {
-	struct app_listener *l, *next;
-
-	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
-		if (!listeners_are_of(g->conf, l->where.text))
-			accepting_leave(l, now);
-}
-
-void
-accepting_leave_all(struct group *g, tstamp now)
-{
+	bool all = g->closing || g->hold.stopped;
 	struct app_listener *l, *next;
 
 	g->drained = false;
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
-		accepting_leave(l, now);
+		if (all || !listeners_are_of(g->conf, l->where.text))
+			accepting_leave_one(l, now);
 	listeners_report_drained(g, now);
 }
 

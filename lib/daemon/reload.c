@@ -36,7 +36,7 @@ openings_init(struct openings *all, FILE *answer)
 {
 	STAILQ_INIT(&all->list);
 	all->answer = answer;
-	all->error = 0;
+	all->error = all->expects = 0;
 }
 
 void
@@ -118,7 +118,8 @@ openings_end(struct openings *all)
 		else
 			acceptor_discard(all->lane, &o->listener);
 		errno = o->error;
-		if (errno != 0 && (errno != EEXIST || o->spec.unless == NULL))
+		if (errno != 0 && errno != all->expects &&
+		    (errno != EEXIST || o->spec.unless == NULL))
 			openings_fail(all, o->error, "%s: %s: %s", o->what,
 			    o->why,
 			    listener_explain(&o->spec, text, sizeof(text)));

@@ -71,7 +71,7 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 			listeners_close_all(&g->listeners);
 		} else {
 			parking_leave(g, now);
-			accepting_leave_all(g, now);
+			accepting_leave(g, now);
 		}
 		template_update(g, now);
 	}
