@@ -1,4 +1,13 @@
-/* Connections that are refused, until their clients know. */
+/*
+ * Connections that are refused, until their clients know: by a 503,
+ * FCGI_OVERLOADED, or the bytes of a file. A TCP connection that is closed over
+ * an unread request is reset, which may destroy what was written before. So the
+ * answer is written, the socket shut down for writing, and kept until the
+ * client has gone or REFUSAL_TIME is over; then up to REFUSAL_DRAIN bytes are
+ * read, and the socket is closed. Nothing is read before: a client that sends
+ * without end fills but a window. What lies in a Unix socket may be descriptors
+ * that take long to close: the keeper drains it.
+ */
 
 #include <sys/socket.h>
 
@@ -18,6 +27,8 @@
 #define FCGI_OVERLOADED 2
 #define FCGI_HEADER_LEN 8
 #define FCGI_BODY_LEN 8 /* of BEGIN_REQUEST and of END_REQUEST */
+
+#define REFUSAL_DRAIN 65536
 
 /* The number that web servers give the one request of a connection. */
 #define FIRST_REQUEST 1

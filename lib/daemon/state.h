@@ -2,9 +2,8 @@
 #define DAEMON_STATE_H
 
 /*
- * The state of the daemon, which all files of this folder share. Facts from
- * the loop go into the pool, and the pool's actions are carried out in one
- * place, settle_actions(), once in each turn. No handler acts by itself.
+ * The state of the daemon. Facts from the loop go into the pool, whose actions
+ * settle_actions() carries out once in each turn: no handler acts by itself.
  */
 
 #include <sys/queue.h>
@@ -46,10 +45,9 @@ struct accepted {
 	int fd; /* -1: no longer; with keep_alive a process has it, too */
 	bool tcp;
 	/*
-	 * A process has been given it, and may have it still, though it was
-	 * taken back: calls that take a lock which such a process can hold
-	 * are not made. For TCP these are all but a close and a look by
-	 * poll(2), for a Unix socket all that read.
+	 * Taken back from a process that may have it still: no call is made
+	 * that takes a lock which that can hold. For TCP these are all but a
+	 * close and poll(2), for a Unix socket all that read.
 	 */
 	bool handed;
 	uint8_t len; /* bytes of the message that handed it last */
@@ -58,24 +56,10 @@ struct accepted {
 
 /* --- refusal.c ----------------------------------------------------------- */
 
-/*
- * Connections that are refused, and what their clients are told: a 503,
- * FCGI_OVERLOADED, or the bytes of a file. A TCP connection that is closed over
- * an unread request is reset, which may destroy what was written before. So the
- * answer is written, the socket shut down for writing, and kept until the
- * client has gone or REFUSAL_TIME is over; then up to REFUSAL_DRAIN bytes are
- * read, and the socket is closed. Nothing is read before that: a client that
- * sends without end fills but a window.
- *
- * Unix sockets may hold descriptors of any kind, whose closing may take its
- * time: the keeper drains them, too.
- */
-
 /* Refusals that are open at a time; further ones are closed once answered. */
 #define REFUSAL_MAX 256
 
-#define REFUSAL_TIME TSPAN_SECONDS(2)
-#define REFUSAL_DRAIN 65536
+#define REFUSAL_TIME TSPAN_SECONDS(2) /* an open one lasts at most */
 
 /* The length of FCGI_END_REQUEST, header and body. */
 #define REFUSAL_FASTCGI 16
@@ -89,18 +73,14 @@ struct refusal_answer {
 
 /*
  * Refuses the client at fd, which is taken over, as its app does. tcp, handed:
- * as in struct accepted; what was handed to a process is not read, and just
- * closed if it is of TCP.
+ * as in struct accepted.
  */
 void refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now);
 
 /* Whether this app answers at all. */
 bool refusal_answers(const struct conf_app *conf);
 
-/*
- * The answer to the client at fd. What has come from the client is looked at
- * where the protocol wants that, and stays unread; fd -1: it is not.
- */
+/* The answer to the client at fd, or at one that is not looked at (-1). */
 void refusal_answer(
     const struct conf_app *conf, int fd, struct refusal_answer *out);
 
@@ -193,16 +173,12 @@ struct supervisor {
 	} told; /* to the service manager, or the terminal of -D */
 };
 
-/*
- * The control socket, which the daemon knows by this table alone: apppoold.c
- * registers it between supervisor_init() and supervisor_open().
- */
+/* The control socket; see control_register(). */
 struct control_ops {
 	/*
-	 * A change to what conf says, in two steps; the first configuration
-	 * is one too. prepare() does all that may fail, and nothing that
-	 * any client could notice; spare: descriptors that are left when conf
-	 * has all it needs. After openings_end(), commit() or abort() follows.
+	 * A change to what conf says. prepare() does all that may fail, and
+	 * nothing that a client could notice; spare: descriptors that conf
+	 * leaves. After openings_end(), commit() or abort() follows.
 	 */
 	void (*prepare)(struct control *, const struct conf *, uint32_t spare,
 	    struct openings *openings);
@@ -225,19 +201,13 @@ opening_status(int error)
 /* --- supervisor.c: the loop: facts in, actions out ----------------------- */
 
 /*
- * Takes config over and makes the loop and its lanes. 0, or an exit status of
- * sysexits.h, the reason having been logged. Call it before there is any
- * thread: it forks.
+ * All but _stop() return an exit status of sysexits.h, the reason having been
+ * logged. _init() takes config over; no thread may be there yet, for it forks.
+ * _open() opens all that is listened on, and _run() runs until everything has
+ * stopped, and frees all.
  */
 int supervisor_init(struct supervisor *s, struct conf *config);
-
-/*
- * Opens the control socket, the counter's listeners and those of the apps, and
- * asks for the first processes. Returns as supervisor_init().
- */
 int supervisor_open(struct supervisor *s);
-
-/* Runs until everything has stopped, and frees all. Gives the exit status. */
 int supervisor_run(struct supervisor *s);
 
 /*
@@ -248,15 +218,11 @@ void supervisor_stop(struct supervisor *s, bool at_once, tstamp now);
 
 /* --- settle.c ------------------------------------------------------------ */
 
-/* Carries out what the pool wants done; once in each turn of the loop. */
 void settle_actions(struct supervisor *s);
 
 /* --- reload.c ------------------------------------------------------------ */
 
-/*
- * Puts the first configuration into force: opens all it needs and adds the
- * apps. 0, or an exit status of sysexits.h, the reason having been logged.
- */
+/* The first configuration comes into force. Returns as supervisor_open(). */
 int reload_first(struct supervisor *s);
 
 /* How a reload ended. */
@@ -286,46 +252,16 @@ void reload_stop(struct supervisor *s);
 int tables_reserve(struct supervisor *s, const struct conf *conf);
 
 /*
- * Whether all descriptors that `conf` may need can be had; if not, what is
- * missing is logged. *spare_out: how many are left then, 1 at least. Lowers
- * max_parked of all apps to what descriptors are left for, and warns of it: the
- * only change of a configuration after conf_load(), before it is in force.
+ * Whether there are descriptors for all that `conf` may need; if not, that is
+ * logged. *spare_out: those that are left, 1 at least. With a warning lowers
+ * max_parked of all apps to what there are descriptors for: the only change of
+ * a configuration after conf_load().
  */
 bool tables_fit(struct conf *conf, uint32_t *spare_out);
 
-/* --- logging.c: the log as file and command line want it ----------------- */
-
-/* For each -v: the log has one level more than the configuration says. */
-void logging_verbose(void);
-
-/*
- * Opens the log, which lines go to after log_commit(). NULL and errno: told as
- * by logging_tell(). May be called in a lane.
- */
-struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
-
-/*
- * Opens the log's file anew, in a lane: another one may have its name by now.
- * s->reopening.now is not NULL until that is done, also for a request
- * meanwhile; then s->reopening.failure is "", or why the log goes on into the
- * former file.
- */
-void logging_reopen(struct supervisor *s);
-
-/*
- * Logs a line, as an error unless ok, and writes it to answer, for the client
- * whose command led to it; NULL: nowhere.
- */
-void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
 /* --- tell.c -------------------------------------------------------------- */
 
-/*
- * What happens is told once: it becomes an event, and the text of the
- * event a line of the log, whatever level the log has. Events are kept in a
- * ring, in which the newest take the place of the oldest.
- */
+/* Events, which are lines of the log, too, and are kept in a ring. */
 
 #define EVENTS_SIZE ((size_t)256 * 1024)
 
@@ -365,14 +301,10 @@ struct event {
 /* Copies the event in, and gives it its number. */
 void events_put(struct ring *events, struct event *event);
 
-/*
- * Gives the event at the place, which goes on to the next one; the strings stay
- * until events_put(). False: there is none yet.
- */
+/* Gives the next event; its strings stay until events_put(). False: none. */
 bool events_next(
     const struct ring *events, struct ring_place *place, struct event *out);
 
-/* The word of a kind. */
 const char *events_kind_name(enum event_kind kind);
 
 /*
@@ -393,5 +325,27 @@ void tell_event(struct supervisor *s, const struct group *g,
 
 /* The worker has sent an EVENT; it is logged like a line that it printed. */
 void tell_said(const struct worker *w, const char *text, size_t len);
+
+/* For each -v: the log has one level more than the configuration says. */
+void logging_verbose(void);
+
+/*
+ * Opens the log that conf asks for, in a lane, too. NULL and errno; told as by
+ * logging_tell().
+ */
+struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
+
+/*
+ * Has a lane open the log's file anew: s->reopening.now is not NULL until that
+ * is done, and then .failure "", or why the former file stays.
+ */
+void logging_reopen(struct supervisor *s);
+
+/*
+ * Logs a line, as an error unless ok, and writes it to answer, which a client
+ * is waiting for; NULL: nobody.
+ */
+void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif
