@@ -1,5 +1,6 @@
 /* apppoolctl(8): its options, its help, and which of its commands is run. */
 
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -24,27 +25,34 @@
 #define INTERVAL_MIN TSPAN_MSECONDS(100)
 #define INTERVAL_MAX TSPAN_SECONDS(3600)
 
-/* Options that only some commands have; without a letter from 512 on. */
+/* Options that only some commands have, behind those of simulate. */
 enum option_id {
 	OPTION_FOLLOW = 'f',
 	OPTION_NUMBER = 'n',
 	OPTION_VERBOSE = 'v',
 	OPTION_YES = 'y',
-	OPTION_INTERVAL = 512,
+	OPTION_INTERVAL = SIMULATE_END,
 	OPTION_OPENMETRICS,
 	OPTION_PATH,
 	OPTION_TIMEOUT,
-	OPTION_IDS
 };
 
 /* An option of a command, and what it means there. */
 static const struct command_option {
-	enum option_id id;
-	enum command_id command;
+	int id; /* enum option_id, or of simulate */
+	enum command_id command; /* COMMANDS: without one */
 	const char *name;
 	const char *value; /* NULL: it has none */
 	const char *does;
 } command_options[] = {
+	{ 'c', COMMANDS, "-c", "FILE",
+	    "the daemon of this configuration (" CONF_DEFAULT_FILE ")" },
+	{ 'h', COMMANDS, "-h, --help", NULL,
+	    "show this, or with a command all about it" },
+	{ 'j', COMMANDS, "-j", NULL, "answer in JSON" },
+	{ 's', COMMANDS, "-s", "SOCKET",
+	    "the daemon that has this control socket" },
+	{ 'V', COMMANDS, "-V, --version", NULL, "show the version" },
 	{ OPTION_NUMBER, COMMAND_EVENTS, "-n", "N",
 	    "begin with the newest N events (20)" },
 	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", NULL,
@@ -55,6 +63,29 @@ static const struct command_option {
 	    "what is asked for (/)" },
 	{ OPTION_TIMEOUT, COMMAND_PING, "--timeout", "TIME",
 	    "the whole answer has to come in this time (5s)" },
+	{ 'c', COMMAND_SIMULATE, "-c", "FILE",
+	    "the configuration (" CONF_DEFAULT_FILE ")" },
+	{ 'j', COMMAND_SIMULATE, "-j", NULL, "answer in JSON" },
+	{ SIMULATE_CLIENTS, COMMAND_SIMULATE, "--clients", "[APP=]NUMBER",
+	    "so many, who come again when served" },
+	{ SIMULATE_FOR, COMMAND_SIMULATE, "--for", "TIME",
+	    "how long connections come" },
+	{ SIMULATE_PROFILE, COMMAND_SIMULATE, "--profile", "PROFILE",
+	    "steady, burst, day or ramp" },
+	{ SIMULATE_RATE, COMMAND_SIMULATE, "--rate", "[APP=]RATE",
+	    "connections per second" },
+	{ SIMULATE_SEED, COMMAND_SIMULATE, "--seed", "NUMBER",
+	    "of all that is random" },
+	{ SIMULATE_SERVICE, COMMAND_SIMULATE, "--service", "[APP=]SERVICE",
+	    "how long a process needs for one" },
+	{ SIMULATE_START_TIME, COMMAND_SIMULATE, "--start-time", "TIME",
+	    "until a new process is ready" },
+	{ SIMULATE_SVG, COMMAND_SIMULATE, "--svg", "FILE",
+	    "draw a picture, of each app, too" },
+	{ SIMULATE_THINK, COMMAND_SIMULATE, "--think", "[APP=]SERVICE",
+	    "how long such a client thinks" },
+	{ SIMULATE_TRACE, COMMAND_SIMULATE, "--trace", "FILE",
+	    "connections that were recorded" },
 	{ OPTION_VERBOSE, COMMAND_STATUS, "-v", NULL, "all of all apps" },
 	{ OPTION_YES, COMMAND_STOP, "-y", NULL,
 	    "do not ask on the terminal whether the daemon shall stop" },
@@ -101,8 +132,8 @@ static const char *const more[COMMANDS] = {
 			    "end as usual; if the new processes do not live, "
 			    "the old ones stay.",
 	[COMMAND_RESUME] = "Returns when min_processes are ready.",
-	[COMMAND_SIMULATE] = "Needs no daemon; `apppoolctl simulate -h` lists "
-			     "its options.",
+	[COMMAND_SIMULATE] = "Plays the pools of a configuration in virtual "
+			     "time: no daemon is needed.",
 	[COMMAND_START] = "Returns when min_processes are ready.",
 	[COMMAND_STATUS] = "A line for each app; all of one app.",
 	[COMMAND_STOP] = "Clients of a stopped app are refused until it is "
@@ -126,8 +157,7 @@ static const char *const more[COMMANDS] = {
 struct line {
 	struct ask daemon;
 	bool help;
-	/* Values of options, "" of those that have none; NULL: not given. */
-	const char *given[OPTION_IDS];
+	struct given *given; /* of commands; the last has no name */
 	enum command_id command;
 	const char *const *words; /* the command and its arguments, and NULL */
 	unsigned nargs;
@@ -141,18 +171,22 @@ usage(FILE *to, enum command_id id)
 {
 	const struct command *c = &commands[id];
 
-	if (id == COMMANDS) {
+	if (id == COMMANDS)
 		(void)fputs("usage: apppoolctl [-hjVv] [-c FILE | -s SOCKET] "
-			    "COMMAND [ARGUMENT...]\n",
+			    "COMMAND [ARGUMENT...]",
 		    to);
-		return EX_USAGE;
-	}
-	(void)fprintf(to, "usage: apppoolctl %s[-c FILE | -s SOCKET] %s%s",
-	    id == COMMAND_TOP ? "" : "[-j] ", c->name, c->arguments);
+	else if (id == COMMAND_SIMULATE)
+		(void)fprintf(
+		    to, "usage: apppoolctl %s%s", c->name, c->arguments);
+	else
+		(void)fprintf(to,
+		    "usage: apppoolctl %s[-c FILE | -s SOCKET] %s%s",
+		    id == COMMAND_TOP ? "" : "[-j] ", c->name, c->arguments);
 	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
 		const struct command_option *o = &command_options[i];
 
-		if (o->command == id)
+		if (o->command == id && id != COMMANDS &&
+		    id != COMMAND_SIMULATE)
 			(void)fprintf(to, " [%s%s%s]", o->name,
 			    o->value == NULL ? "" : " ",
 			    o->value == NULL ? "" : o->value);
@@ -164,31 +198,13 @@ usage(FILE *to, enum command_id id)
 static void
 help(enum command_id id)
 {
-	bool any = false;
+	const int width = id == COMMAND_SIMULATE ? 23 : 13;
+	const char *before = "\n";
 
 	(void)usage(stdout, id);
-	if (id == COMMANDS) {
-		(void)fputs(
-		    "\n"
-		    "  -c FILE        the daemon of this configuration "
-		    "(" CONF_DEFAULT_FILE ")\n"
-		    "  -h, --help     show this, or with a command all about "
-		    "it\n"
-		    "  -j             answer in JSON\n"
-		    "  -s SOCKET      the daemon that has this control socket\n"
-		    "  -V, --version  show the version\n"
-		    "\n",
-		    stdout);
-		for (size_t i = 0; i < COMMANDS; i++)
-			(void)printf(
-			    "  %-10s %s\n", commands[i].name, commands[i].does);
-		(void)fputs("\n`apppoolctl COMMAND -h` shows more, and the "
-			    "options of that command.\nSee apppoolctl(8).\n",
-		    stdout);
-		return;
-	}
-	(void)printf(
-	    "\n%s: %s.\n%s\n", commands[id].name, commands[id].does, more[id]);
+	if (id != COMMANDS)
+		(void)printf("\n%s: %s.\n%s\n", commands[id].name,
+		    commands[id].does, more[id]);
 	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
 		const struct command_option *o = &command_options[i];
 		char text[32];
@@ -197,38 +213,51 @@ help(enum command_id id)
 			continue;
 		(void)snprintf(text, sizeof(text), "%s %s", o->name,
 		    o->value == NULL ? "" : o->value);
-		(void)printf("%s  %-14s  %s\n", any ? "" : "\n", text, o->does);
-		any = true;
+		(void)printf("%s  %-*s  %s\n", before, width, text, o->does);
+		before = "";
 	}
+	if (id != COMMANDS)
+		return;
+	(void)puts("");
+	for (size_t i = 0; i < COMMANDS; i++)
+		(void)printf(
+		    "  %-10s %s\n", commands[i].name, commands[i].does);
+	(void)fputs("\n`apppoolctl COMMAND -h` shows more, and the options of "
+		    "that command.\nSee apppoolctl(8).\n",
+	    stdout);
 }
 
 /* --- the command line ---------------------------------------------------- */
 
 /*
- * Reads all options, which may stand anywhere: those of simulate are known
- * here, too, so that no value of an option is taken for the command. False: the
+ * Reads all options, which may stand anywhere; those of all commands are
+ * known, so that no value of an option is taken for the command. False: the
  * line is wrong, and the user was told so.
  */
 static bool
 read_all_options(struct line *l, int argc, char **argv)
 {
-	static const struct option ours[] = {
+	struct option longs[COMMAND_OPTIONS + 3] = {
 		{ "help", no_argument, NULL, 'h' },
-		{ "interval", required_argument, NULL, OPTION_INTERVAL },
-		{ "openmetrics", no_argument, NULL, OPTION_OPENMETRICS },
-		{ "path", required_argument, NULL, OPTION_PATH },
-		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 		{ "version", no_argument, NULL, 'V' },
 	};
-	static struct option longs[64];
-	size_t len = sizeof(ours) / sizeof(ours[0]);
+	struct given *given;
+	size_t len = 2, letters = 0;
 	int id;
 
-	memcpy(longs, ours, sizeof(ours));
-	for (const struct option *o = simulate_longs; o->name != NULL; o++)
-		if (o->val > UCHAR_MAX)
-			longs[len++] = *o;
-
+	/* A word may have as many options as letters. */
+	for (int i = 0; i < argc; i++)
+		letters += strlen(argv[i]);
+	l->given = given = calloc(letters + 1, sizeof(*given));
+	if (given == NULL)
+		err(EX_OSERR, NULL);
+	for (const struct command_option *o = command_options;
+	     o < command_options + COMMAND_OPTIONS; o++)
+		if (o->id > UCHAR_MAX)
+			longs[len++] = (struct option){ o->name + 2,
+				o->value == NULL ? no_argument
+						 : required_argument,
+				NULL, o->id };
 	while (
 	    (id = getopt_long(argc, argv, "c:fhjn:s:Vvy", longs, NULL)) != -1) {
 		switch (id) {
@@ -251,7 +280,12 @@ read_all_options(struct line *l, int argc, char **argv)
 			(void)usage(stderr, COMMANDS);
 			return false;
 		default:
-			l->given[id] = optarg == NULL ? "" : optarg;
+			given->id = id;
+			given->value = optarg == NULL ? "" : optarg;
+			for (size_t i = 0; i < COMMAND_OPTIONS; i++)
+				if (command_options[i].id == id)
+					given->name = command_options[i].name;
+			given++;
 			break;
 		}
 	}
@@ -259,6 +293,18 @@ read_all_options(struct line *l, int argc, char **argv)
 		return true;
 	(void)usage(stderr, COMMANDS);
 	return false;
+}
+
+/* The value of an option, "" if it has none; NULL: it is not given. */
+static const char *
+line_value(const struct line *l, int id)
+{
+	const char *value = NULL;
+
+	for (const struct given *g = l->given; g->name != NULL; g++)
+		if (g->id == id)
+			value = g->value;
+	return value;
 }
 
 /* Finds the command; false likewise. */
@@ -298,28 +344,20 @@ read_command(struct line *l, const char *const *words)
 
 /* Whether the command has the option; else tells which commands do. */
 static bool
-check_option(enum command_id command, int id)
+check_option(enum command_id command, const struct given *g)
 {
 	const char *before = " is for ";
 
-	if (command == COMMAND_SIMULATE && id > UCHAR_MAX &&
-	    id < OPTION_INTERVAL)
-		return true;
 	for (size_t i = 0; i < COMMAND_OPTIONS; i++)
-		if ((int)command_options[i].id == id &&
+		if (command_options[i].id == g->id &&
 		    command_options[i].command == command)
 			return true;
-	for (const struct option *o = simulate_longs; o->name != NULL; o++)
-		if (o->val == id)
-			(void)fprintf(stderr,
-			    "apppoolctl: --%s is for simulate", o->name);
+	(void)fprintf(stderr, "apppoolctl: %s", g->name);
 	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
 		const struct command_option *o = &command_options[i];
 
-		if ((int)o->id != id)
+		if (o->id != g->id)
 			continue;
-		if (strcmp(before, " is for ") == 0)
-			(void)fprintf(stderr, "apppoolctl: %s", o->name);
 		(void)fprintf(
 		    stderr, "%s%s", before, commands[o->command].name);
 		before = " and ";
@@ -333,15 +371,17 @@ static bool
 check_line(struct line *l)
 {
 	const struct command *c = &commands[l->command];
-	const char *timeout = l->given[OPTION_TIMEOUT];
+	const char *timeout = line_value(l, OPTION_TIMEOUT);
 
-	for (int id = 0; id < OPTION_IDS; id++)
-		if (l->given[id] != NULL && !check_option(l->command, id))
+	for (const struct given *g = l->given; g->name != NULL; g++)
+		if (!check_option(l->command, g))
 			return false;
-	/* Of simulate only its own reader knows what its words may be. */
-	if (l->command != COMMAND_SIMULATE &&
-	    (l->nargs < c->least || l->nargs > c->most ||
-		(c->kind == COMMAND_LOCAL && l->daemon.json))) {
+	if (l->nargs > c->most)
+		(void)fprintf(stderr, "apppoolctl: unexpected argument: %s\n",
+		    l->words[1 + c->most]);
+	if (l->nargs < c->least || l->nargs > c->most ||
+	    (l->command == COMMAND_TOP && l->daemon.json) ||
+	    (l->command == COMMAND_SIMULATE && l->daemon.socket != NULL)) {
 		(void)usage(stderr, l->command);
 		return false;
 	}
@@ -362,7 +402,7 @@ check_line(struct line *l)
 static int
 show_status(const struct line *l)
 {
-	const bool all = l->nargs > 0 || l->given[OPTION_VERBOSE] != NULL;
+	const bool all = l->nargs > 0 || line_value(l, OPTION_VERBOSE) != NULL;
 	const char *const apps[] = { "apps", NULL };
 	struct table table = { 0 };
 	json_t *answer = NULL;
@@ -396,8 +436,8 @@ show_status(const struct line *l)
 static int
 run_top(const struct line *l)
 {
-	const char *text = l->given[OPTION_INTERVAL];
-	const char *number = l->given[OPTION_NUMBER];
+	const char *text = line_value(l, OPTION_INTERVAL);
+	const char *number = line_value(l, OPTION_NUMBER);
 	tspan interval = INTERVAL;
 	uint64_t count = 0;
 
@@ -423,32 +463,38 @@ static int
 run_line(struct line *l)
 {
 	/* The daemon is told some options as further words. */
+	const char *number = line_value(l, OPTION_NUMBER);
 	const char *words[6] = { l->words[0], l->words[1] };
 	const char **end = words + 1 + (l->nargs > 0);
 	char answer[16];
 
 	switch (l->command) {
 	case COMMAND_EVENTS:
-		if (l->given[OPTION_NUMBER] != NULL) {
+		if (number != NULL) {
 			*end++ = "-n";
-			*end++ = l->given[OPTION_NUMBER];
+			*end++ = number;
 		}
-		if (l->given[OPTION_FOLLOW] != NULL)
+		if (line_value(l, OPTION_FOLLOW) != NULL)
 			*end++ = "-f";
 		return ask_daemon(&l->daemon, words, stdout);
 	case COMMAND_METRICS:
-		if (l->given[OPTION_OPENMETRICS] != NULL)
+		if (line_value(l, OPTION_OPENMETRICS) != NULL)
 			*end++ = "openmetrics";
 		return ask_daemon(&l->daemon, words, stdout);
 	case COMMAND_PING:
-		return ping_run(&l->daemon, l->words[1], l->given[OPTION_PATH]);
+		return ping_run(
+		    &l->daemon, l->words[1], line_value(l, OPTION_PATH));
+	case COMMAND_SIMULATE:
+		return simulate_run(
+		    l->daemon.file == NULL ? CONF_DEFAULT_FILE : l->daemon.file,
+		    l->daemon.json, l->given);
 	case COMMAND_STATUS:
 		if (!l->daemon.json)
 			return show_status(l);
 		break;
 	case COMMAND_STOP:
 		/* At a terminal `stop` may be the beginning of `stop APP`. */
-		if (l->nargs > 0 || l->given[OPTION_YES] != NULL ||
+		if (l->nargs > 0 || line_value(l, OPTION_YES) != NULL ||
 		    !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
 			break;
 		(void)fputs(
@@ -493,9 +539,6 @@ main(int argc, char **argv)
 			return EX_USAGE;
 	} else if (!l.help && !check_line(&l)) {
 		return EX_USAGE;
-	} else if (l.command == COMMAND_SIMULATE) {
-		optind = 0; /* which has getopt begin anew */
-		return simulate_main(argc, argv);
 	}
 	if (!l.help)
 		return run_line(&l);

@@ -1,16 +1,19 @@
 /*
- * Virtual time: what comes next, and workers and requests that are played as
- * time passes and as the manager asks.
+ * Virtual time: what comes next, workers and requests that are played as time
+ * passes and as the manager asks; and the core as that manager.
  */
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "core/ilist.h"
+#include "core/pool.h"
 #include "sim/simulate.h"
 
 /* Longest run after the end of the load. */
 #define ENGINE_DRAIN TSPAN_SECONDS(3600)
+
+/* From the end of a worker to its place being free. */
+#define ENGINE_EXIT TSPAN_MSECONDS(5)
 
 #define ONE 1u
 #define MINUS_ONE UINT32_MAX
@@ -25,7 +28,6 @@ struct tally {
 	struct tally *total; /* NULL: this is that, or the only app */
 	struct result_app *out;
 	tstamp now;
-	bool closed; /* the load is over: workers count no longer */
 	uint32_t processes; /* workers: starting, idle and active */
 	uint32_t existing; /* leaving ones included */
 	uint32_t busy; /* workers with a request in service */
@@ -66,7 +68,7 @@ struct engine_request {
 };
 
 struct engine {
-	const struct engine_options *options;
+	tspan start_time;
 	struct manager *manager;
 	struct load_source *load;
 	struct result *result;
@@ -82,18 +84,18 @@ struct engine {
 	struct events events;
 	tstamp now;
 	tstamp end; /* of the load; TSTAMP_NEVER: not known yet */
-	bool over; /* the load is */
+	bool over; /* the load is: workers count no longer */
 };
 
 /* --- figures ------------------------------------------------------------ */
 
 /* The bucket of `now`; NULL: that is outside the load. */
 static struct series_bucket *
-tally_bucket(struct tally *t)
+tally_bucket(const struct engine *e, struct tally *t)
 {
 	struct series *s = &t->out->series;
 
-	if (t->closed || t->now < ENGINE_EPOCH)
+	if (e->over || t->now < ENGINE_EPOCH)
 		return NULL;
 	if (t->bucket == NULL || t->now >= t->bucket_end) {
 		tspan at = t->now - ENGINE_EPOCH;
@@ -132,12 +134,12 @@ tally_of(struct engine *e, uint32_t app)
 			t->unread_since = t->now;
 		if (t->unread_since != 0)
 			out->idle_while_unread += e->now - t->now;
-		if (t->closed)
+		if (e->over)
 			t->now = e->now;
 		else if (t->now < ENGINE_EPOCH)
 			t->now = tstamp_min(ENGINE_EPOCH, e->now);
 		while (t->now < e->now) {
-			struct series_bucket *b = tally_bucket(t);
+			struct series_bucket *b = tally_bucket(e, t);
 			tstamp until = tstamp_min(e->now, t->bucket_end);
 			double time = (double)(until - t->now);
 			uint32_t waiting = t->unheld + t->unread;
@@ -161,12 +163,12 @@ tally_of(struct engine *e, uint32_t app)
 
 /* Counts in the bucket of `now`; false: that is outside the load. */
 static bool
-tally_count(struct tally *t, enum series_count what)
+tally_count(const struct engine *e, struct tally *t, enum series_count what)
 {
-	if (tally_bucket(t) == NULL)
+	if (tally_bucket(e, t) == NULL)
 		return false;
 	for (; t != NULL; t = t->total)
-		tally_bucket(t)->counts[what]++;
+		tally_bucket(e, t)->counts[what]++;
 	return true;
 }
 
@@ -224,14 +226,6 @@ worker_changed(struct engine *e, const struct engine_worker *w)
 	tally_worker(&e->tallies[w->app], w, ONE);
 }
 
-/* --- events ------------------------------------------------------------- */
-
-static uint64_t
-engine_later(struct engine *e, tspan span, uint32_t number)
-{
-	return events_put(&e->events, tstamp_add(e->now, span), number);
-}
-
 /* --- requests ----------------------------------------------------------- */
 
 /* A connection of the app has ended: its client, if any, will come again. */
@@ -273,11 +267,11 @@ request_arrives(struct engine *e, uint32_t app, tspan service)
 
 	out->arrived++;
 	out->work += (double)service;
-	tally_count(t, SERIES_ARRIVED);
+	tally_count(e, t, SERIES_ARRIVED);
 	if (n == ILIST_NONE) {
 		out->refused++;
 		out->overflowed++;
-		tally_count(t, SERIES_REFUSED);
+		tally_count(e, t, SERIES_REFUSED);
 		engine_let_go(e, app, false);
 		return;
 	}
@@ -309,15 +303,9 @@ engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 		out->refused++;
 	if (how == ENGINE_OVERFLOWED)
 		out->overflowed++;
-	tally_count(t, SERIES_REFUSED);
+	tally_count(e, t, SERIES_REFUSED);
 	engine_let_go(e, r->app, false);
 	request_free(e, request);
-}
-
-uint32_t
-engine_app_of(const struct engine *e, uint32_t request)
-{
-	return e->requests[request].app;
 }
 
 /* --- workers ------------------------------------------------------------ */
@@ -339,12 +327,13 @@ worker_read(struct engine *e, struct engine_worker *w)
 		ilist_push_back(&w->serving, e->links, n);
 		histogram_add(&e->result->apps[r->app].wait, wait);
 		for (struct tally *of = t; of != NULL; of = of->total) {
-			struct series_bucket *b = tally_bucket(of);
+			struct series_bucket *b = tally_bucket(e, of);
 
 			if (b != NULL && wait > b->longest_wait)
 				b->longest_wait = wait;
 		}
-		r->order = engine_later(e, r->service, e->manager->workers + n);
+		r->order = events_put(&e->events,
+		    tstamp_add(e->now, r->service), e->manager->workers + n);
 	}
 }
 
@@ -352,8 +341,8 @@ worker_read(struct engine *e, struct engine_worker *w)
 static void
 worker_exits(struct engine *e, struct engine_worker *w)
 {
-	w->order =
-	    engine_later(e, e->options->exit_time, (uint32_t)(w - e->workers));
+	w->order = events_put(&e->events, tstamp_add(e->now, ENGINE_EXIT),
+	    (uint32_t)(w - e->workers));
 }
 
 /* The start of a worker is over, or the worker is gone. */
@@ -423,9 +412,10 @@ engine_start(
 	ilist_init(&w->unread);
 	if (!e->over)
 		e->result->apps[app].spawned++;
-	if (tally_count(tally_of(e, app), SERIES_SPAWNED))
+	if (tally_count(e, tally_of(e, app), SERIES_SPAWNED))
 		e->result->apps[app].spawned_running++;
-	w->order = engine_later(e, e->options->start_time, worker);
+	w->order =
+	    events_put(&e->events, tstamp_add(e->now, e->start_time), worker);
 	worker_changed(e, w);
 }
 
@@ -538,12 +528,10 @@ engine_turn(struct engine *e)
 	if (!e->over && at >= e->end) {
 		/* The load ends here. */
 		e->now = e->end;
-		e->over = true;
 		e->result->length = e->now - ENGINE_EPOCH;
 		for (uint32_t app = 0; app < e->result->apps_len; app++)
-			for (struct tally *t = tally_of(e, app); t != NULL;
-			     t = t->total)
-				t->closed = true;
+			(void)tally_of(e, app);
+		e->over = true;
 		return 1;
 	}
 	if (e->over &&
@@ -567,6 +555,44 @@ engine_turn(struct engine *e)
 		ops->tick(e->manager, e->now);
 	}
 	return 1;
+}
+
+/* Adds what is known of each app alone to the total. */
+static void
+engine_total(struct result *r)
+{
+	struct result_app *t = &r->total;
+
+	if (r->apps_len == 1) {
+		*t = r->apps[0];
+		t->name = NULL;
+		return;
+	}
+	/* An idle process of one app is no waste of another's connections. */
+	t->idle_while_waiting = t->idle_while_unread = t->longest_unread = 0;
+	t->wasted = 0;
+	for (size_t app = 0; app < r->apps_len; app++) {
+		const struct result_app *a = &r->apps[app];
+
+		t->arrived += a->arrived;
+		t->completed += a->completed;
+		t->refused += a->refused;
+		t->overflowed += a->overflowed;
+		t->timed_out += a->timed_out;
+		t->lost += a->lost;
+		t->unfinished += a->unfinished;
+		t->work += a->work;
+		histogram_merge(&t->wait, &a->wait);
+		t->spawned += a->spawned;
+		t->spawned_running += a->spawned_running;
+		t->ended += a->ended;
+		t->taken += a->taken;
+		t->wasted += a->wasted;
+		t->idle_while_waiting += a->idle_while_waiting;
+		t->idle_while_unread += a->idle_while_unread;
+		if (a->longest_unread > t->longest_unread)
+			t->longest_unread = a->longest_unread;
+	}
 }
 
 /* Counts what is left of the connections, and completes the result. */
@@ -610,37 +636,42 @@ engine_sum_up(struct engine *e)
 		out->wasted /= length;
 	}
 	r->ran = e->now - ENGINE_EPOCH;
-	result_sum(r);
+	engine_total(r);
 }
 
-int
-engine_run(const struct engine_options *o, struct load_source *load,
-    struct manager *m, struct result *out)
+bool
+engine_run(const struct load_spec *spec, tspan start_time, struct manager *m,
+    struct result *out)
 {
-	const struct load_spec *spec = load_spec(load);
-	const size_t apps = out->apps_len, several = apps > 1;
+	const size_t apps = spec->apps_len, several = apps > 1;
 	struct tally *t = result_alloc(apps + 1, sizeof(*t));
-	struct engine e = {
-		.options = o,
+	struct engine *e = result_alloc(1, sizeof(*e));
+	int going;
+
+	assert(start_time < ENGINE_EPOCH);
+	*e = (struct engine){
+		.start_time = start_time,
 		.manager = m,
-		.load = load,
+		.load = load_open(spec),
 		.result = out,
 		.tallies = t,
-		.workers = result_alloc(m->workers, sizeof(*e.workers)),
-		.requests = result_alloc(m->requests, sizeof(*e.requests)),
-		.links = result_alloc(m->requests, sizeof(*e.links)),
+		.workers = result_alloc(m->workers, sizeof(*e->workers)),
+		.requests = result_alloc(m->requests, sizeof(*e->requests)),
+		.links = result_alloc(m->requests, sizeof(*e->links)),
 		.exited = ILIST_NONE,
-		.now = ENGINE_EPOCH - o->start_time,
+		.now = ENGINE_EPOCH - start_time,
 		.end = spec->length == 0 ? TSTAMP_NEVER
 					 : ENGINE_EPOCH + spec->length,
 	};
-	int going;
-
-	assert(o->start_time < ENGINE_EPOCH);
-	ilist_init(&e.free_requests);
-	ilist_init(&e.left);
+	if (e->load == NULL)
+		err(EX_NOINPUT, "simulate: %s", spec->trace);
+	*out = (struct result){ .manager = m->name,
+		.apps = result_alloc(apps, sizeof(*out->apps)),
+		.apps_len = apps };
+	ilist_init(&e->free_requests);
+	ilist_init(&e->left);
 	for (uint32_t n = 0; n < m->requests; n++)
-		ilist_push_back(&e.free_requests, e.links, n);
+		ilist_push_back(&e->free_requests, e->links, n);
 	/* A single app needs no tally of all. */
 	for (size_t i = 0; i < apps + several; i++) {
 		t[i].out = i < apps ? &out->apps[i] : &out->total;
@@ -652,19 +683,292 @@ engine_run(const struct engine_options *o, struct load_source *load,
 		if (i < apps)
 			out->apps[i].name = spec->apps[i].name;
 	}
-	m->engine = &e;
-	out->manager = m->name;
-	m->ops->started(m, e.now);
+	m->engine = e;
+	m->ops->started(m, e->now);
 	do {
-		going = engine_turn(&e);
+		going = engine_turn(e);
 		out->events++;
 	} while (going == 1);
 	if (going == 0)
-		engine_sum_up(&e);
-	free(e.events.heap);
-	free(e.links);
-	free(e.requests);
-	free(e.workers);
-	free(e.tallies);
-	return going;
+		engine_sum_up(e);
+	else
+		(void)fprintf(stderr, "%s\n", load_mistake(e->load));
+	m->ops->fini(m);
+	load_close(e->load);
+	free(e->events.heap);
+	free(e->links);
+	free(e->requests);
+	free(e->workers);
+	free(e->tallies);
+	free(e);
+	return going == 0;
+}
+
+/* --- the core as a manager ---------------------------------------------- */
+
+/* The connections that the kernel keeps in front of an app. */
+struct backlog {
+	struct ilist requests; /* in the order of their arrival */
+	uint32_t room; /* for requests */
+	bool paused; /* accepting is, until ACTION_RESUME */
+};
+
+struct pool_driver {
+	struct manager manager; /* first */
+	const struct conf *conf;
+	uint64_t seed;
+	struct pool_limits limits;
+	struct pool pool;
+	void *memory; /* the pool's */
+	struct backlog *backlogs; /* of the apps */
+	struct ilink *links; /* of requests in backlogs */
+	uint32_t *conn_of; /* of a request */
+	uint32_t *request_of; /* of a connection */
+};
+
+static void
+driver_accept(struct pool_driver *d, uint32_t app, uint32_t request, tstamp now)
+{
+	uint32_t conn = pool_arrived(&d->pool, app, now);
+
+	d->request_of[conn] = request;
+	d->conn_of[request] = conn;
+}
+
+/* Accepts what the app has room for. */
+static void
+driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
+{
+	struct backlog *b = &d->backlogs[app];
+
+	while (!ilist_empty(&b->requests)) {
+		uint32_t request = b->requests.first;
+
+		if (!pool_may_accept(&d->pool, app)) {
+			b->paused = true;
+			pool_accept_paused(&d->pool, app, now);
+			return;
+		}
+		ilist_remove(&b->requests, d->links, request);
+		driver_accept(d, app, request, now);
+	}
+	b->paused = false;
+	pool_accept_resumed(&d->pool, app, now);
+}
+
+static void
+driver_act(struct pool_driver *d, const struct action *a, tstamp now)
+{
+	struct engine *e = d->manager.engine;
+	uint32_t request;
+
+	switch ((enum action_kind)a->kind) {
+	case ACTION_SPAWN:
+		pool_spawned(&d->pool, a->process, now);
+		engine_start(e, a->process, a->app,
+		    d->pool.apps[a->app].options.concurrency);
+		break;
+	case ACTION_HAND:
+		engine_give(e, a->process, d->request_of[a->conn]);
+		break;
+	case ACTION_TAKE:
+		request = engine_take(e, a->process);
+		pool_taken(&d->pool, a->process,
+		    request == ILIST_NONE ? ILIST_NONE : d->conn_of[request],
+		    now);
+		break;
+	case ACTION_REFUSE:
+		engine_refuse(e, d->request_of[a->conn],
+		    a->cause == CAUSE_TIMED_OUT ? ENGINE_TIMED_OUT
+						: ENGINE_REFUSED);
+		break;
+	case ACTION_STOP:
+		engine_stop(e, a->process);
+		break;
+	case ACTION_TERM:
+	case ACTION_KILL:
+		engine_kill(e, a->process);
+		break;
+	case ACTION_RESUME:
+		driver_resume(d, a->app, now);
+		break;
+	case ACTION_LOCK:
+	case ACTION_UNLOCK:
+	case ACTION_OVER:
+		abort(); /* no app has a limit, none is closed */
+	case ACTION_SLOW:
+	case ACTION_TELL:
+		break;
+	}
+}
+
+/* Does what the core wants done. */
+static void
+driver_settle(struct pool_driver *d, tstamp now)
+{
+	struct action a;
+
+	while (pool_next_action(&d->pool, &a))
+		driver_act(d, &a, now);
+}
+
+/*
+ * The limit in front of an app is left out: the server that grants it has
+ * other clients, whose load is not known here.
+ */
+static void
+driver_started(struct manager *m, tstamp now)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+	const struct conf *conf = d->conf;
+	struct app_options o;
+
+	pool_init(
+	    &d->pool, &d->limits, d->memory, conf->max_processes, d->seed, now);
+	pool_resize(&d->pool, conf->max_processes, conf->process_slack, now);
+	for (uint32_t i = 0; i < conf->apps_len; i++) {
+		uint32_t app;
+
+		o = conf->apps[i].pool;
+		o.limited = false;
+		app = pool_app_add(&d->pool, &o, now);
+		assert(app == i);
+		engine_need(m->engine, app, o.target_wait, 0);
+	}
+	driver_settle(d, now);
+}
+
+static void
+driver_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+	struct backlog *b = &d->backlogs[app];
+
+	if (!d->pool.apps[app].options.sessions) {
+		engine_refuse(m->engine, request, ENGINE_REFUSED);
+	} else if (!b->paused && pool_may_accept(&d->pool, app)) {
+		driver_accept(d, app, request, now);
+	} else if (b->requests.count == b->room) {
+		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);
+	} else {
+		ilist_push_back(&b->requests, d->links, request);
+		if (!b->paused)
+			pool_accept_paused(&d->pool, app, now);
+		b->paused = true;
+	}
+	driver_settle(d, now);
+}
+
+static void
+driver_ready(struct manager *m, uint32_t worker, tstamp now)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+	bool sound;
+
+	/* Workers without sessions were ready when they were started. */
+	if (!d->pool.apps[d->pool.processes[worker].app].options.sessions)
+		return;
+	sound = pool_ready(&d->pool, worker, now);
+	assert(sound);
+	driver_settle(d, now);
+}
+
+static void
+driver_finished(
+    struct manager *m, uint32_t worker, uint32_t request, tstamp now)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+	bool sound = pool_session_over(
+	    &d->pool, worker, d->conn_of[request], SESSION_DONE, now);
+
+	assert(sound);
+	driver_settle(d, now);
+}
+
+static void
+driver_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+	uint32_t request;
+
+	pool_died(&d->pool, worker, killed ? END_SIGNAL : END_EXIT, now);
+	while ((request = engine_take(m->engine, worker)) != ILIST_NONE)
+		pool_retaken(&d->pool, d->conn_of[request], now);
+	pool_gone(&d->pool, worker, now);
+	driver_settle(d, now);
+}
+
+static tstamp
+driver_due(const struct manager *m)
+{
+	return pool_deadline(&((const struct pool_driver *)m)->pool);
+}
+
+static void
+driver_tick(struct manager *m, tstamp now)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+
+	pool_tick(&d->pool, now);
+	driver_settle(d, now);
+	/* Needs are estimated at ticks. */
+	for (uint32_t i = 0; i < d->conf->apps_len; i++) {
+		const struct app *app = &d->pool.apps[i];
+
+		engine_need(
+		    m->engine, i, app->options.target_wait, app->promise.need);
+	}
+}
+
+static void
+driver_fini(struct manager *m)
+{
+	struct pool_driver *d = (struct pool_driver *)m;
+
+	free(d->memory);
+	free(d->backlogs);
+	free(d->links);
+	free(d->conn_of);
+	free(d->request_of);
+	free(d);
+}
+
+struct manager *
+pool_driver_new(const struct conf *conf, uint64_t seed)
+{
+	static const struct manager_ops ops = {
+		.started = driver_started,
+		.arrived = driver_arrived,
+		.ready = driver_ready,
+		.finished = driver_finished,
+		.exited = driver_exited,
+		.due = driver_due,
+		.tick = driver_tick,
+		.fini = driver_fini,
+	};
+	struct pool_driver *d = result_alloc(1, sizeof(*d));
+	uint32_t requests;
+
+	d->conf = conf;
+	d->seed = seed;
+	conf_pool_limits(conf, &d->limits);
+	requests = d->limits.conns + 1;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		requests += conf->apps[i].listen.backlog;
+	d->manager = (struct manager){
+		.ops = &ops,
+		.name = "apppoold",
+		.workers = d->limits.processes,
+		.requests = requests,
+	};
+	d->memory = result_alloc(1, pool_memory(&d->limits));
+	d->backlogs = result_alloc(d->limits.apps, sizeof(*d->backlogs));
+	d->links = result_alloc(requests, sizeof(*d->links));
+	d->conn_of = result_alloc(requests, sizeof(*d->conn_of));
+	d->request_of = result_alloc(d->limits.conns, sizeof(*d->request_of));
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		ilist_init(&d->backlogs[i].requests);
+		d->backlogs[i].room = conf->apps[i].listen.backlog;
+	}
+	return &d->manager;
 }

@@ -85,7 +85,6 @@ struct trace {
 	uint32_t last_app; /* the latest: mostly the next one's too */
 	bool titled; /* there can be no titles any more */
 	bool begun; /* there was a connection */
-	bool over; /* what comes is past the length of the load */
 	tstamp base; /* what counts as the start */
 	tstamp last; /* when the latest connection arrived */
 	unsigned mistakes;
@@ -433,7 +432,6 @@ static enum load_got
 trace_row(struct trace *t, struct arrival *out)
 {
 	const char *const *fields = t->fields;
-	struct arrival got;
 	enum load_got line;
 	bool titles;
 
@@ -452,27 +450,26 @@ trace_row(struct trace *t, struct arrival *out)
 		    t->count < FIELDS ? "fields are missing" WRITE_LINE
 				      : "too many fields" WRITE_LINE,
 		    NULL, "");
-	if (!field_time(fields[FIELD_ARRIVAL], &got.at))
+	if (!field_time(fields[FIELD_ARRIVAL], &out->at))
 		return trace_blame(t, t->number, "", fields[FIELD_ARRIVAL],
 		    " is not a time of arrival" WRITE_TIME);
-	if (!field_app(t, &got.app))
+	if (!field_app(t, &out->app))
 		return LOAD_MISTAKE;
-	if (!field_time(fields[FIELD_SERVICE], &got.service))
+	if (!field_time(fields[FIELD_SERVICE], &out->service))
 		return trace_blame(t, t->number, "", fields[FIELD_SERVICE],
 		    " is not a time of service" WRITE_TIME);
 	/* Logs count in milliseconds, and some work takes less. */
-	if (got.service == 0)
-		got.service = 1;
-	if (!t->begun && got.at >= TIMES_OF_DAY)
-		t->base = t->last = got.at;
+	if (out->service == 0)
+		out->service = 1;
+	if (!t->begun && out->at >= TIMES_OF_DAY)
+		t->base = t->last = out->at;
 	t->begun = true;
-	if (got.at < t->last)
+	if (out->at < t->last)
 		return trace_blame(t, t->number, "", fields[FIELD_ARRIVAL],
 		    " is earlier than what stands before it: sort the file by "
 		    "time, as sort -t, -k1,1n does");
-	t->last = got.at;
-	got.at -= t->base;
-	*out = got;
+	t->last = out->at;
+	out->at -= t->base;
 	return LOAD_ARRIVAL;
 }
 
@@ -484,24 +481,14 @@ static enum load_got
 trace_next(struct trace *t, struct arrival *out)
 {
 	const tspan length = t->spec->length;
-	struct arrival got = { 0 };
 	enum load_got what;
 
-	if (t->mistakes > 0)
-		return LOAD_MISTAKE;
-	if (t->over)
-		return LOAD_END;
 	errno = 0;
-	what = trace_row(t, &got);
-	t->over = what == LOAD_ARRIVAL && length != 0 && got.at >= length;
-	if (t->over)
-		return LOAD_END;
+	what = trace_row(t, out);
 	if (what == LOAD_ARRIVAL)
-		*out = got;
-	if (what == LOAD_ARRIVAL ||
-	    (what == LOAD_END && t->begun && !ferror(t->file)))
+		return length != 0 && out->at >= length ? LOAD_END : what;
+	if (what == LOAD_END && t->begun && !ferror(t->file))
 		return what;
-
 	if (what == LOAD_END)
 		(void)trace_blame(t, 0,
 		    ferror(t->file) ? strerror(errno)
@@ -511,7 +498,7 @@ trace_next(struct trace *t, struct arrival *out)
 	for (unsigned n = 0; n < MISTAKE_LINES && what != LOAD_END &&
 	     t->mistakes < MISTAKES_MAX;
 	     n++)
-		what = trace_row(t, &got);
+		what = trace_row(t, out);
 	if (t->mistakes == MISTAKES_MAX && what != LOAD_END &&
 	    getc(t->file) != EOF)
 		(void)trace_blame(t, 0, "and so on", NULL, "");
@@ -603,12 +590,6 @@ load_close(struct load_source *l)
 	free(l);
 }
 
-const struct load_spec *
-load_spec(const struct load_source *l)
-{
-	return l->spec;
-}
-
 const char *
 load_mistake(const struct load_source *l)
 {
@@ -619,8 +600,9 @@ load_mistake(const struct load_source *l)
 	return t->said.failed ? "the trace is wrong" : t->said.data;
 }
 
-enum load_got
-load_next(struct load_source *l, struct arrival *out)
+/* Draws the next arrival, or reads it from the trace. */
+static enum load_got
+load_draw(struct load_source *l, struct arrival *out)
 {
 	uint32_t low = 0, high = (uint32_t)l->spec->apps_len - 1;
 	struct curve *c = &l->curve;
@@ -654,10 +636,8 @@ load_next(struct load_source *l, struct arrival *out)
 		time = c->held / c->from;
 	}
 	at = (tstamp)((c->start < c->run ? c->start + time : c->run) * 1e9);
-	if (at >= l->spec->length) {
-		l->rate = 0;
+	if (at >= l->spec->length)
 		return LOAD_END;
-	}
 	/* The app whose share of the rate has this point in it. */
 	point = draw_share(&l->choices) * l->rate;
 	while (low < high) {
@@ -683,7 +663,7 @@ load_look(struct load_source *l, tstamp *at_out)
 		return LOAD_ARRIVAL;
 	}
 	if (!l->looked)
-		l->got = load_next(l, &l->next);
+		l->got = load_draw(l, &l->next);
 	l->looked = true;
 	if (l->got == LOAD_ARRIVAL)
 		*at_out = l->next.at;

@@ -260,10 +260,11 @@ panel_put(const struct panel *p, const struct series *s, tspan length,
 
 /* Names and paths may be anything, and XML is particular. */
 static void
-title_put(const char *s, FILE *out)
+title_put(const char *before, const char *s, FILE *out)
 {
 	struct text t;
 
+	(void)fputs(before, out);
 	text_init(&t, 65536);
 	text_escaped(&t, s, strlen(s));
 	for (size_t i = 0; i < t.len; i++) {
@@ -279,43 +280,39 @@ title_put(const char *s, FILE *out)
 	text_fini(&t);
 }
 
-/* An option as it was typed, or what stands for it. */
-static void
-title_option(
-    const char *option, const char *typed, const char *otherwise, FILE *out)
-{
-	(void)fprintf(out, " --%s ", option);
-	title_put(typed != NULL ? typed : otherwise, out);
-}
-
-/* app: NULL: all of them. */
+/* The options, as they were typed or what stands for them; app NULL: of all. */
 static void
 title_load(const struct load_spec *load, const struct load_app *app, FILE *out)
 {
 	(void)fprintf(out, "<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
-	if (app == NULL) {
-		(void)fprintf(out, "%zu apps:", load->apps_len);
-	} else {
-		title_put(app->name, out);
-		(void)fputc(':', out);
-	}
+	if (app == NULL)
+		(void)fprintf(out, "%zu apps", load->apps_len);
+	else
+		title_put("", app->name, out);
+	(void)fputc(':', out);
 	if (app != NULL && load->trace == NULL) {
 		if (load->closed)
-			title_option("clients", NULL,
-			    words_count(app->clients).text, out);
+			title_put(
+			    " --clients ", words_count(app->clients).text, out);
 		else
-			title_option("rate", app->typed_rate,
-			    words_number(app->rate).text, out);
+			title_put(" --rate ",
+			    app->typed_rate != NULL
+				? app->typed_rate
+				: words_number(app->rate).text,
+			    out);
 		if (app->typed_think != NULL)
-			title_option("think", app->typed_think, NULL, out);
-		title_option("service", app->typed_service,
-		    words_service(&app->service).text, out);
+			title_put(" --think ", app->typed_think, out);
+		title_put(" --service ",
+		    app->typed_service != NULL
+			? app->typed_service
+			: words_service(&app->service).text,
+		    out);
 	}
 	if (load->trace != NULL)
-		title_option("trace", NULL, load_trace_name(load->trace), out);
+		title_put(" --trace ", load_trace_name(load->trace), out);
 	else if (!load->closed)
-		title_option(
-		    "profile", NULL, words_profile(&load->profile).text, out);
+		title_put(
+		    " --profile ", words_profile(&load->profile).text, out);
 	(void)fputs("</text>\n", out);
 }
 
@@ -338,11 +335,11 @@ picture_put(
 			true } } },
 	};
 	const struct load_spec *load = &s->load;
-	bool one = load->apps_len == 1 || app < load->apps_len;
-	const struct load_app *of =
-	    one ? &load->apps[load->apps_len == 1 ? 0 : app] : NULL;
-	const struct result_app *a =
-	    load->apps_len > 1 && one ? &r->apps[app] : &r->total;
+	const bool single = load->apps_len == 1, one = app < load->apps_len;
+	const struct load_app *of = single ? load->apps
+	    : one                          ? &load->apps[app]
+					   : NULL;
+	const struct result_app *a = one && !single ? &r->apps[app] : &r->total;
 
 	(void)fprintf(out,
 	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

@@ -121,8 +121,6 @@ series_at(struct series *s, tspan at)
 	return &s->buckets[i];
 }
 
-/* --- the whole ---------------------------------------------------------- */
-
 void *
 result_alloc(size_t n, size_t size)
 {
@@ -131,41 +129,4 @@ result_alloc(size_t n, size_t size)
 	if (memory == NULL)
 		err(EX_OSERR, "simulate");
 	return memory;
-}
-
-void
-result_sum(struct result *r)
-{
-	struct result_app *t = &r->total;
-
-	if (r->apps_len == 1) {
-		*t = r->apps[0];
-		t->name = NULL;
-		return;
-	}
-	/* An idle process of one app is no waste of another's connections. */
-	t->idle_while_waiting = t->idle_while_unread = t->longest_unread = 0;
-	t->wasted = 0;
-	for (size_t app = 0; app < r->apps_len; app++) {
-		const struct result_app *a = &r->apps[app];
-
-		t->arrived += a->arrived;
-		t->completed += a->completed;
-		t->refused += a->refused;
-		t->overflowed += a->overflowed;
-		t->timed_out += a->timed_out;
-		t->lost += a->lost;
-		t->unfinished += a->unfinished;
-		t->work += a->work;
-		histogram_merge(&t->wait, &a->wait);
-		t->spawned += a->spawned;
-		t->spawned_running += a->spawned_running;
-		t->ended += a->ended;
-		t->taken += a->taken;
-		t->wasted += a->wasted;
-		t->idle_while_waiting += a->idle_while_waiting;
-		t->idle_while_unread += a->idle_while_unread;
-		if (a->longest_unread > t->longest_unread)
-			t->longest_unread = a->longest_unread;
-	}
 }

@@ -1,6 +1,6 @@
 /*
- * apppoolctl simulate, from its first word to its exit status. What is wrong
- * with its options and files ends the program at once.
+ * apppoolctl simulate, from its options to its exit status. What is wrong with
+ * these and with files ends the program at once.
  */
 
 #include <ctype.h>
@@ -9,9 +9,6 @@
 #include <string.h>
 
 #include "sim/simulate.h"
-
-/* From the end of a worker to its place being free. */
-#define EXIT_TIME TSPAN_MSECONDS(5)
 
 /* Trials with twice as many each, before more processes are no answer. */
 #define DOUBLINGS 5
@@ -32,112 +29,38 @@
 
 #define WRITE_SPAN "write 250ms, 10s, 5m, 2h or 1d"
 
-enum long_option {
-	OPTION_CLIENTS = 256,
-	OPTION_FOR,
-	OPTION_PROFILE,
-	OPTION_RATE,
-	OPTION_SEED,
-	OPTION_SERVICE,
-	OPTION_START_TIME,
-	OPTION_SVG,
-	OPTION_THINK,
-	OPTION_TRACE,
-};
-
-const struct option simulate_longs[] = {
-	{ "clients", required_argument, NULL, OPTION_CLIENTS },
-	{ "for", required_argument, NULL, OPTION_FOR },
-	{ "help", no_argument, NULL, 'h' },
-	{ "profile", required_argument, NULL, OPTION_PROFILE },
-	{ "rate", required_argument, NULL, OPTION_RATE },
-	{ "seed", required_argument, NULL, OPTION_SEED },
-	{ "service", required_argument, NULL, OPTION_SERVICE },
-	{ "start-time", required_argument, NULL, OPTION_START_TIME },
-	{ "svg", required_argument, NULL, OPTION_SVG },
-	{ "think", required_argument, NULL, OPTION_THINK },
-	{ "trace", required_argument, NULL, OPTION_TRACE },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
-};
-
-/* An option that may be given for each app: [NAME=]VALUE; of argv. */
-struct typed {
-	int option; /* .val of simulate_longs */
-	const char *text;
-	const char *value; /* in the text; all of it without a name */
-};
-
 struct options {
-	const char *file;
+	const struct given *given;
 	const char *trace; /* NULL: none */
 	const char *svg; /* NULL: none */
-	struct typed *typed; /* owned */
-	size_t typed_len;
 	struct profile profile;
 	bool profile_set;
 	tspan start_time;
 	tspan length; /* 0: as long as the profile or the trace is */
 	uint64_t seed;
-	bool json;
 };
 
-/* --- the command line --------------------------------------------------- */
-
-_Noreturn static void
-options_usage(void)
-{
-	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] "
-		    "[--clients [APP=]NUMBER]\n"
-		    "           [--for TIME] [--profile PROFILE] "
-		    "[--rate [APP=]RATE] [--seed NUMBER]\n"
-		    "           [--service [APP=]SERVICE] [--start-time TIME] "
-		    "[--svg FILE]\n"
-		    "           [--think [APP=]SERVICE] [--trace FILE]\n",
-	    stderr);
-	exit(EX_USAGE);
-}
-
-_Noreturn static void
-options_help(void)
-{
-	(void)fputs(
-	    "usage: apppoolctl simulate [OPTION...]\n"
-	    "\n"
-	    "Plays the pools of a configuration in virtual time: no daemon "
-	    "is needed.\n"
-	    "\n"
-	    "  -c FILE                  the configuration "
-	    "(" CONF_DEFAULT_FILE ")\n"
-	    "  --clients [APP=]NUMBER   so many, who come again when "
-	    "served\n"
-	    "  --for TIME               how long connections come\n"
-	    "  -h, --help               show this\n"
-	    "  -j                       answer in JSON\n"
-	    "  --profile PROFILE        steady, burst, day or ramp\n"
-	    "  --rate [APP=]RATE        connections per second\n"
-	    "  --seed NUMBER            of all that is random\n"
-	    "  --service [APP=]SERVICE  how long a process needs for one\n"
-	    "  --start-time TIME        until a new process is ready\n"
-	    "  --svg FILE               draw a picture, of each app, too\n"
-	    "  --think [APP=]SERVICE    how long such a client thinks\n"
-	    "  --trace FILE             connections that were recorded\n"
-	    "  -V, --version            show the version\n"
-	    "\n"
-	    "See apppoolctl(8).\n",
-	    stdout);
-	exit(EX_OK);
-}
+/* --- the options -------------------------------------------------------- */
 
 /* Tells what is wrong with the value of an option. */
 _Noreturn static void
-options_misuse(int option, const char *text, const char *why)
+options_misuse(const struct given *g, const char *value, const char *why)
 {
-	const struct option *o = simulate_longs;
+	errx(EX_USAGE, "simulate: %s %s: %s", g->name, value, why);
+}
 
-	while (o->val != option)
-		o++;
-	errx(EX_USAGE, "simulate: --%s %s: %s", o->name, text, why);
+/*
+ * The value of an option: if it can be given for an app, that of [NAME=]VALUE.
+ * Another "=" may be behind a ":", which no name has: "lognormal:p50=5ms,...".
+ */
+static const char *
+options_value(const struct given *g)
+{
+	size_t name = strcspn(g->value, "=:");
+
+	return g->id <= SIMULATE_THINK && g->value[name] == '='
+	    ? g->value + name + 1
+	    : g->value;
 }
 
 /* False: the text is no number, or over max. */
@@ -158,105 +81,90 @@ static const char *
 options_read(struct options *o, int option, const char *text)
 {
 	unsigned long long n;
-	size_t name;
 
 	switch (option) {
-	case 'c':
-		o->file = text;
-		break;
-	case 'h':
-		options_help();
-	case 'j':
-		o->json = true;
-		break;
-	case 'V':
-		(void)puts("apppoolctl " APPPOOL_VERSION);
-		exit(EX_OK);
-	case OPTION_SVG:
+	case SIMULATE_SVG:
 		o->svg = text;
 		break;
-	case OPTION_TRACE:
+	case SIMULATE_TRACE:
 		o->trace = text;
 		break;
-	case OPTION_FOR:
+	case SIMULATE_FOR:
 		if (!conf_parse_span(text, &o->length))
 			return WRITE_SPAN;
 		return o->length > 0 ? NULL : "it must be over 0";
-	case OPTION_PROFILE:
+	case SIMULATE_PROFILE:
 		o->profile_set = true;
 		return words_read_profile(text, &o->profile);
-	case OPTION_SEED:
+	case SIMULATE_SEED:
 		if (!options_to_number(text, UINT64_MAX, &n))
 			return "write a number from 0 to 2^64 - 1";
 		o->seed = n;
 		break;
-	case OPTION_START_TIME:
+	case SIMULATE_START_TIME:
 		if (!conf_parse_span(text, &o->start_time))
 			return WRITE_SPAN;
 		return o->start_time <= START_TIME_MAX
 		    ? NULL
 		    : "it may be 10m at most";
-	default:
-		/*
-		 * A value may have a "=" itself, behind a ":" then, which no
-		 * name has: "lognormal:p50=5ms,p99=1s".
-		 */
-		name = strcspn(text, "=:");
-		o->typed[o->typed_len++] = (struct typed){ option, text,
-			text[name] == '=' ? text + name + 1 : text };
 	}
 	return NULL;
 }
 
-static bool
-options_have(const struct options *o, int option)
+/*
+ * The option for this app: the last of its name, else the last without a name;
+ * app NULL: the last. NULL: there is none.
+ */
+static const struct given *
+options_find(const struct options *o, int option, const char *app)
 {
-	for (size_t i = 0; i < o->typed_len; i++)
-		if (o->typed[i].option == option)
-			return true;
-	return false;
+	const struct given *named = NULL, *plain = NULL;
+
+	for (const struct given *g = o->given; g->name != NULL; g++) {
+		size_t n = (size_t)(options_value(g) - g->value);
+
+		if (g->id != option)
+			continue;
+		if (n == 0 || app == NULL)
+			plain = g;
+		else if (strncmp(g->value, app, n - 1) == 0 &&
+		    app[n - 1] == '\0')
+			named = g;
+	}
+	return named != NULL ? named : plain;
 }
 
-/* Reads the words of the program. A mistake ends it. */
+/* What is given. A mistake ends the program. */
 static void
-options_parse(struct options *o, int argc, char **argv)
+options_parse(struct options *o, const struct given *given)
 {
 	const char *why = NULL, *valid;
-	bool clients;
-	int option;
+	bool clients, rate;
 
 	*o = (struct options){
-		.file = CONF_DEFAULT_FILE,
-		.typed = result_alloc((size_t)argc, sizeof(*o->typed)),
-		.start_time = DEFAULT_START_TIME,
-		.seed = 1,
+		.given = given, .start_time = DEFAULT_START_TIME, .seed = 1
 	};
-	while ((option = getopt_long(
-		    argc, argv, "c:hjV", simulate_longs, NULL)) != -1) {
-		if (option == '?')
-			options_usage();
-		valid = options_read(o, option, optarg);
+	for (const struct given *g = given; g->name != NULL; g++) {
+		valid = options_read(o, g->id, g->value);
 		if (valid != NULL)
-			options_misuse(option, optarg, valid);
+			options_misuse(g, g->value, valid);
 	}
-	if (argc - optind != 1) {
-		warnx("simulate: unexpected argument: %s", argv[argc - 1]);
-		options_usage();
-	}
-	clients = options_have(o, OPTION_CLIENTS);
-	if (o->trace != NULL && options_have(o, OPTION_RATE))
+	clients = options_find(o, SIMULATE_CLIENTS, NULL) != NULL;
+	rate = options_find(o, SIMULATE_RATE, NULL) != NULL;
+	if (o->trace != NULL && rate)
 		why = "a trace has a rate of its own: no --rate";
-	else if (o->trace != NULL && options_have(o, OPTION_SERVICE))
+	else if (o->trace != NULL &&
+	    options_find(o, SIMULATE_SERVICE, NULL) != NULL)
 		why = "a trace has service times of its own: no --service";
 	else if (o->trace != NULL && o->profile_set)
 		why = "a trace has a profile of its own: no --profile";
 	else if (clients && o->trace != NULL)
 		why = "a trace has connections of its own: no --clients";
-	else if (clients && options_have(o, OPTION_RATE))
+	else if (clients && rate)
 		why = "clients come when they have been served: no --rate";
 	else if (clients && o->profile_set)
 		why = "clients come when they have been served: no --profile";
-	else if (!clients && options_have(o, OPTION_THINK))
+	else if (!clients && options_find(o, SIMULATE_THINK, NULL) != NULL)
 		why = "it is clients who think: --think goes with --clients";
 	if (why != NULL)
 		errx(EX_USAGE, "simulate: %s", why);
@@ -264,39 +172,19 @@ options_parse(struct options *o, int argc, char **argv)
 
 /* --- the load ----------------------------------------------------------- */
 
-/*
- * The value for this app: the last of its name, else the last without a name;
- * NULL: there is none.
- */
-static const char *
-options_find(const struct options *o, int option, const char *name)
-{
-	const char *named = NULL, *plain = NULL;
-
-	for (size_t i = 0; i < o->typed_len; i++) {
-		const char *text = o->typed[i].text;
-		const char *value = o->typed[i].value;
-		size_t n = (size_t)(value - text);
-
-		if (o->typed[i].option != option)
-			continue;
-		if (n == 0)
-			plain = value;
-		else if (strncmp(text, name, n - 1) == 0 && name[n - 1] == '\0')
-			named = value;
-	}
-	return named != NULL ? named : plain;
-}
-
 /* The load of one app: what the options say of it, else our defaults. */
 static void
 options_load_app(const struct options *o, const struct conf *conf,
     const struct conf_app *app, struct load_app *out)
 {
-	const char *clients = options_find(o, OPTION_CLIENTS, app->name);
-	const char *think = options_find(o, OPTION_THINK, app->name);
-	const char *rate = options_find(o, OPTION_RATE, app->name);
-	const char *service = options_find(o, OPTION_SERVICE, app->name);
+	static const struct given usual = { SIMULATE_SERVICE, "--service",
+		DEFAULT_SERVICE };
+	const struct given *clients =
+	    options_find(o, SIMULATE_CLIENTS, app->name);
+	const struct given *think = options_find(o, SIMULATE_THINK, app->name);
+	const struct given *rate = options_find(o, SIMULATE_RATE, app->name);
+	const struct given *service =
+	    options_find(o, SIMULATE_SERVICE, app->name);
 	double share = DEFAULT_BUSY / load_peak(&o->profile), places = 0;
 	const char *valid;
 	unsigned long long n;
@@ -304,19 +192,20 @@ options_load_app(const struct options *o, const struct conf *conf,
 
 	*out = (struct load_app){
 		.name = app->name,
-		.typed_rate = rate,
-		.typed_service = service,
-		.typed_think = think,
+		.typed_rate = rate == NULL ? NULL : options_value(rate),
+		.typed_service =
+		    service == NULL ? NULL : options_value(service),
+		.typed_think = think == NULL ? NULL : options_value(think),
 	};
-	service = service != NULL ? service : DEFAULT_SERVICE;
-	valid = words_read_service(service, &out->service);
+	service = service != NULL ? service : &usual;
+	valid = words_read_service(options_value(service), &out->service);
 	if (valid != NULL)
-		options_misuse(OPTION_SERVICE, service, valid);
+		options_misuse(service, options_value(service), valid);
 	if (rate != NULL) {
-		valid = words_read_rate(rate, &out->rate);
+		valid = words_read_rate(out->typed_rate, &out->rate);
 		if (valid != NULL)
-			options_misuse(OPTION_RATE, rate, valid);
-	} else if (!options_have(o, OPTION_CLIENTS)) {
+			options_misuse(rate, out->typed_rate, valid);
+	} else if (options_find(o, SIMULATE_CLIENTS, NULL) == NULL) {
 		/*
 		 * The highest rate keeps a good part of max_processes busy:
 		 * there is something to be seen, and none is refused.
@@ -333,15 +222,16 @@ options_load_app(const struct options *o, const struct conf *conf,
 		out->rate = 0;
 	if (clients == NULL || !app->pool.sessions)
 		return;
-	if (!options_to_number(clients, CLIENTS_MAX, &n))
-		options_misuse(OPTION_CLIENTS, clients,
+	if (!options_to_number(options_value(clients), CLIENTS_MAX, &n))
+		options_misuse(clients, options_value(clients),
 		    "write a number from 0 to 1000000");
 	out->clients = (uint32_t)n;
-	if (think == NULL || (conf_parse_span(think, &span) && span == 0))
+	if (think == NULL ||
+	    (conf_parse_span(out->typed_think, &span) && span == 0))
 		return;
-	valid = words_read_service(think, &out->think);
+	valid = words_read_service(out->typed_think, &out->think);
 	if (valid != NULL)
-		options_misuse(OPTION_THINK, think, valid);
+		options_misuse(think, out->typed_think, valid);
 }
 
 /*
@@ -356,27 +246,26 @@ options_load(const struct options *o, const struct conf *conf,
 	 * Each name must be that of an app whose connections the pool hands
 	 * out: workers that listen themselves take as many as they like.
 	 */
-	for (size_t i = 0; i < o->typed_len; i++) {
-		const struct typed *typed = &o->typed[i];
+	for (const struct given *g = o->given; g->name != NULL; g++) {
+		size_t n = (size_t)(options_value(g) - g->value);
 		const struct conf_app *app;
 		char name[256];
 
-		if (typed->value == typed->text)
+		if (n == 0)
 			continue;
-		(void)snprintf(name, sizeof(name), "%.*s",
-		    (int)(typed->value - typed->text) - 1, typed->text);
+		(void)snprintf(
+		    name, sizeof(name), "%.*s", (int)n - 1, g->value);
 		app = conf_find_app(conf, name);
-		if (app == NULL)
-			options_misuse(
-			    typed->option, typed->text, "there is no such app");
-		if (!app->pool.sessions)
-			options_misuse(typed->option, typed->text,
-			    "no connections are handed to it (handoff)");
+		if (app == NULL || !app->pool.sessions)
+			options_misuse(g, g->value,
+			    app == NULL ? "there is no such app"
+					: "no connections are handed to it "
+					  "(handoff)");
 	}
 	*out = (struct load_spec){
 		.apps = apps,
 		.apps_len = conf->apps_len,
-		.closed = options_have(o, OPTION_CLIENTS),
+		.closed = options_find(o, SIMULATE_CLIENTS, NULL) != NULL,
 		.profile = o->profile,
 		.length = o->length,
 		.seed = o->seed,
@@ -400,32 +289,16 @@ options_load(const struct options *o, const struct conf *conf,
 		options_load_app(o, conf, &conf->apps[i], &apps[i]);
 }
 
-/* --- a run ------------------------------ */
+/* --- the verdicts ------------------------------------------------------- */
 
-/* Our rules on the load; result_fini() is the caller's. */
 static void
-simulate_run(
+simulate_play(
     const struct simulation *s, const struct conf *conf, struct result *out)
 {
-	const struct engine_options o = {
-		.start_time = s->start_time,
-		.exit_time = EXIT_TIME,
-	};
-	struct manager *m = pool_driver_new(conf, s->load.seed);
-	struct load_source *load = load_open(&s->load);
-
-	if (load == NULL)
-		err(EX_NOINPUT, "simulate: %s", s->load.trace);
-	result_init(out, s->load.apps_len);
-	if (engine_run(&o, load, m, out) == -1) {
-		(void)fprintf(stderr, "%s\n", load_mistake(load));
+	if (!engine_run(&s->load, s->start_time,
+		pool_driver_new(conf, s->load.seed), out))
 		exit(EX_DATAERR);
-	}
-	load_close(load);
-	m->ops->fini(m);
 }
-
-/* --- the verdicts ------------------------------------------------------- */
 
 static bool
 verdict_fits(const struct result_app *r)
@@ -511,7 +384,7 @@ search_try(const struct search *s, uint32_t n)
 		app->pool.max_processes = n;
 	if (s->ready)
 		app->pool.min_processes = n;
-	simulate_run(s->simulation, conf, &r);
+	simulate_play(s->simulation, conf, &r);
 	conf->max_processes = ceiling;
 	app->pool.min_processes = min;
 	app->pool.max_processes = max;
@@ -628,7 +501,7 @@ simulate_draw(
 }
 
 int
-simulate_main(int argc, char **argv)
+simulate_run(const char *file, bool json, const struct given *options)
 {
 	struct simulation s = { 0 };
 	struct conf_report report;
@@ -638,14 +511,14 @@ simulate_main(int argc, char **argv)
 	struct conf *conf;
 	struct result r;
 
-	options_parse(&o, argc, argv);
-	conf = conf_load(o.file, CONF_INSIDE, NULL, &report);
+	options_parse(&o, options);
+	conf = conf_load(file, CONF_INSIDE, NULL, &report);
 	for (size_t i = 0; i < report.mistakes_len; i++)
 		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
 	conf_report_fini(&report);
 	if (conf != NULL && conf->apps_len == 0)
 		(void)fprintf(
-		    stderr, "%s: there is no app in it to simulate\n", o.file);
+		    stderr, "%s: there is no app in it to simulate\n", file);
 	if (conf == NULL || conf->apps_len == 0)
 		exit(EX_CONFIG);
 	s.config = conf->file;
@@ -653,9 +526,9 @@ simulate_main(int argc, char **argv)
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
 	options_load(&o, conf, apps, &s.load);
 	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));
-	simulate_run(&s, conf, &r);
+	simulate_play(&s, conf, &r);
 	simulate_judge(conf, &s, &r, verdicts);
-	if (o.json)
+	if (json)
 		view_json(&s, &r, stdout);
 	else
 		view_text(&s, &r, stdout);
@@ -664,7 +537,6 @@ simulate_main(int argc, char **argv)
 	result_fini(&r);
 	free(verdicts);
 	free(apps);
-	free(o.typed);
 	conf_free(conf);
 	/* The reason of an earlier failed write is not known any more. */
 	errno = EIO;

@@ -7,7 +7,6 @@
  */
 
 #include <err.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +31,7 @@ struct event {
 	uint32_t number; /* the caller's */
 };
 
-/* Zeroes have none; free() of the heap is the owner's. */
+/* Zeroes are empty; free() of the heap is the owner's. */
 struct events {
 	struct event *heap;
 	size_t count;
@@ -46,7 +45,7 @@ events_before(const struct event *a, const struct event *b)
 	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-/* Gives the order of the event. */
+/* Returns the order of the event. */
 static inline uint64_t
 events_put(struct events *q, tstamp at, uint32_t number)
 {
@@ -67,14 +66,13 @@ events_put(struct events *q, tstamp at, uint32_t number)
 	return e.order;
 }
 
-/* The time of the first event; TSTAMP_NEVER: there is none. */
 static inline tstamp
 events_first(const struct events *q)
 {
 	return q->count == 0 ? TSTAMP_NEVER : q->heap[0].at;
 }
 
-/* Takes the first event out; there is one. */
+/* There is an event. */
 static inline struct event
 events_pop(struct events *q)
 {
@@ -96,14 +94,13 @@ events_pop(struct events *q)
 
 /* --- result.c: what became of connections, and how long they waited ------- */
 
-/* Memory of zeroes. Without any the program ends, with EX_OSERR. */
+/* Zeroed memory. Without any the program ends, with EX_OSERR. */
 void *result_alloc(size_t n, size_t size);
 
 /*
  * A distribution of times. Each power of two is cut into 64 equal buckets: a
- * percentile is at most 1/64 too high, and never over the maximum, which is
- * exact. So is whatever is under 64 ns. Times over 2^50 ns (13 days) share the
- * last bucket.
+ * percentile is at most 1/64 too high, and exact under 64 ns and at the
+ * maximum. Times over 2^50 ns (13 days) share the last bucket.
  */
 #define HISTOGRAM_PART 64
 #define HISTOGRAM_LAST 50
@@ -122,7 +119,7 @@ void histogram_merge(struct histogram *h, const struct histogram *other);
 /* The value that a share (0 … 1) of all did not exceed; 0 if there is none. */
 tspan histogram_share(const struct histogram *h, double share);
 
-/* The share that did not exceed a value; 1 if there is nothing. */
+/* The share that did not exceed a value; 1 of nothing. */
 double histogram_within(const struct histogram *h, tspan value);
 
 /*
@@ -140,8 +137,8 @@ enum series_count {
 
 struct series_bucket {
 	double processes; /* integral, in process-nanoseconds, as in status */
-	double busy; /* likewise: of those with a session in service */
-	double waiting; /* likewise: connections that wait */
+	double busy; /* likewise: those with a session in service */
+	double waiting; /* likewise: connections */
 	uint32_t most_processes;
 	uint32_t most_waiting;
 	tspan longest_wait; /* of connections that a process began with */
@@ -149,12 +146,12 @@ struct series_bucket {
 };
 
 struct series {
-	tspan width; /* of a bucket; over 0 */
+	tspan width; /* of a bucket */
 	uint32_t used;
 	struct series_bucket buckets[SERIES_BUCKETS];
 };
 
-/* The bucket of this time, which is not negative. */
+/* at: 0 or later. */
 struct series_bucket *series_at(struct series *s, tspan at);
 
 /*
@@ -211,14 +208,6 @@ struct result {
 	size_t apps_len;
 };
 
-/* The result of nothing, for so many apps. */
-static inline void
-result_init(struct result *r, size_t apps_len)
-{
-	*r = (struct result){ .apps_len = apps_len };
-	r->apps = result_alloc(apps_len, sizeof(*r->apps));
-}
-
 static inline void
 result_fini(struct result *r)
 {
@@ -231,9 +220,6 @@ result_refusals(const struct result_app *r)
 {
 	return r->refused + r->timed_out;
 }
-
-/* Adds what is known of each app alone to the total, at the end of a run. */
-void result_sum(struct result *r);
 
 /* --- load.c: connections in the order of their arrival ------------------ */
 
@@ -254,7 +240,6 @@ struct service {
 	double share; /* 0 … 1; BIMODAL */
 };
 
-/* The mean of a service time. */
 tspan load_service_mean(const struct service *s);
 
 /*
@@ -328,8 +313,6 @@ struct load_source;
 struct load_source *load_open(const struct load_spec *spec);
 void load_close(struct load_source *l);
 
-const struct load_spec *load_spec(const struct load_source *l);
-
 /*
  * LOAD_ARRIVAL: *at_out is when the next connection arrives, since the start
  * of the load; TSTAMP_NEVER: not before load_left().
@@ -342,12 +325,9 @@ struct arrival load_take(struct load_source *l);
 /* A connection has ended, now: a client of the app thinks, and comes again. */
 void load_left(struct load_source *l, uint32_t app, bool served, tstamp now);
 
-/* Both at once, for a load without clients; *out is as load_take() gives it. */
-enum load_got load_next(struct load_source *l, struct arrival *out);
-
 /*
- * After LOAD_MISTAKE: "FILE:LINE: what is wrong there", several such lines if
- * there are more mistakes in the trace; else NULL.
+ * After LOAD_MISTAKE: "FILE:LINE: what is wrong there", a line for each of the
+ * first mistakes of the trace; else NULL.
  */
 const char *load_mistake(const struct load_source *l);
 
@@ -359,8 +339,7 @@ const char *load_trace_name(const char *file);
 /*
  * The engine takes the requests (connections) of a load to a manager of
  * workers, plays the workers that the manager starts, and notes what comes of
- * it. Our core (pool_driver.c) is such a manager; each of the peers that tests
- * compare it with is another.
+ * it. Our core is such a manager; so is each peer that tests compare it with.
  *
  * The engine tells what has happened, the manager answers with the engine's
  * services. These never call the manager back: what they bring about is told
@@ -384,7 +363,7 @@ struct engine;
 struct manager;
 
 struct manager_ops {
-	/* The first workers may be started. Before time 0: see engine_run(). */
+	/* The first workers may be started, before time 0. */
 	void (*started)(struct manager *m, tstamp now);
 	/* A request to be given to a worker, kept until then, or refused. */
 	void (*arrived)(
@@ -415,25 +394,21 @@ struct manager {
 	const struct manager_ops *ops;
 	const char *name; /* as the result calls it: "apppoold", "php-fpm …" */
 	uint32_t workers; /* numbers it may use */
-	uint32_t requests; /* that may be there at once; see engine_run() */
+	uint32_t requests; /* that may be there at once */
 	struct engine *engine; /* set before started() */
 };
 
-struct engine_options {
-	tspan start_time; /* from a start to ready; under ENGINE_EPOCH */
-	tspan exit_time; /* from an end to exited() */
-};
-
 /*
- * Runs all of the load, and goes on until all connections have ended, but at
- * most an hour longer. The manager is started so long before the load that the
- * workers it asks for at once are ready then: start_time before. More than
- * manager->requests connections at once are refused before the manager hears of
- * them, so it must be what the manager can hold and one more. The same load and
- * manager give the same *out, which result_init() has made. 0; or -1: there is
- * a mistake in the trace (load_mistake()).
+ * Plays all of the load, and goes on until all connections have ended, but at
+ * most an hour longer; undoes the manager then. The manager is started so long
+ * before the load that the workers it asks for at once are ready then. More
+ * than manager->requests connections at once are refused before the manager
+ * hears of them, so it must be what the manager can hold and one more. The same
+ * load and manager give the same *out, which result_fini() undoes.
+ * start_time: from a start to ready; under ENGINE_EPOCH. False: a mistake in
+ * the trace, which stderr was told; the program ends if that cannot be opened.
  */
-int engine_run(const struct engine_options *o, struct load_source *load,
+bool engine_run(const struct load_spec *spec, tspan start_time,
     struct manager *m, struct result *out);
 
 /* Starts a worker under this number, which must be free. */
@@ -468,14 +443,10 @@ void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 void engine_need(
     struct engine *e, uint32_t app, tspan target_wait, uint32_t need);
 
-uint32_t engine_app_of(const struct engine *e, uint32_t request);
-
-/* --- pool_driver.c: our manager ----------------------------------------- */
-
 /*
  * The core itself, as the daemon drives it, with a backlog in front of each app
- * such as the kernel has. conf must outlive it; the caller undoes it with
- * m->ops->fini(m). seed is that of the core's own jitters.
+ * such as the kernel has. conf must outlive it. seed is that of the core's own
+ * jitters.
  */
 struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 
@@ -571,14 +542,32 @@ int picture_put(
 
 /* --- simulate.c: the command -------------------------------------------- */
 
-/* For apppoolctl, too, which finds its command among all options. */
-extern const struct option simulate_longs[];
+/* Above all letters; the first four may be given for single apps. */
+enum simulate_option {
+	SIMULATE_CLIENTS = 256,
+	SIMULATE_RATE,
+	SIMULATE_SERVICE,
+	SIMULATE_THINK,
+	SIMULATE_FOR,
+	SIMULATE_PROFILE,
+	SIMULATE_SEED,
+	SIMULATE_START_TIME,
+	SIMULATE_SVG,
+	SIMULATE_TRACE,
+	SIMULATE_END
+};
+
+/* An option as it was given; the last of several is in force. */
+struct given {
+	int id; /* enum simulate_option; others are passed over */
+	const char *name; /* "--rate" */
+	const char *value;
+};
 
 /*
- * apppoolctl simulate: the whole command, with the arguments of the program,
- * of which "simulate" is the only word that is no option's. Gives the exit
- * status.
+ * apppoolctl simulate with the configuration in a file, and the options up to
+ * one of no name. Gives the exit status.
  */
-int simulate_main(int argc, char **argv);
+int simulate_run(const char *file, bool json, const struct given *options);
 
 #endif

@@ -94,7 +94,6 @@ call_cut(struct call *c, const char *text, const char *const *names, size_t len)
 	char *at = c->text, *part;
 	size_t found = 0;
 
-	c->count = 0;
 	if (strlcpy(at, text, sizeof(c->text)) >= sizeof(c->text))
 		return len;
 	(void)strsep(&at, ":");
@@ -169,7 +168,7 @@ words_read_service(const char *text, struct service *out)
 		"bimodal:TIME,RARE,SHARE, as exponential:50ms",
 	};
 	struct service got = { 0 };
-	struct call c;
+	struct call c = { 0 };
 	size_t kind;
 
 	if (!words_to_time(text, &got.mean)) {
@@ -194,7 +193,7 @@ words_read_profile(const char *text, struct profile *out)
 		"write steady, burst, day or ramp",
 	};
 	struct profile got = { 0 };
-	struct call c;
+	struct call c = { 0 };
 	size_t kind = call_cut(&c, text, profile_names, PROFILE_RAMP + 1);
 	bool good = kind <= PROFILE_RAMP && c.count == 0;
 

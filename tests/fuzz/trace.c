@@ -53,16 +53,18 @@ try_load(const struct load_spec *spec)
 	struct load_source *l = load_open(spec);
 	struct arrival a = { 0 };
 	enum load_got got;
-	tstamp last = 0;
+	tstamp last = 0, at;
 
 	assert(l != NULL);
-	while ((got = load_next(l, &a)) == LOAD_ARRIVAL) {
+	while ((got = load_look(l, &at)) == LOAD_ARRIVAL) {
+		a = load_take(l);
+		assert(a.at == at);
 		assert(a.at >= last && a.app < spec->apps_len);
 		assert(a.service > 0);
 		assert(spec->length == 0 || a.at < spec->length);
 		last = a.at;
 	}
-	assert(load_next(l, &a) == got);
+	assert(load_look(l, &at) == got);
 	if (got == LOAD_MISTAKE)
 		check_mistake(load_mistake(l), spec->trace);
 	else

@@ -19,8 +19,6 @@ static struct result r;
 static void
 play(const struct shape *s)
 {
-	const struct engine_options o = { .start_time = MS(100),
-		.exit_time = MS(5) };
 	struct load_app app = { .name = "a",
 		.clients = s->clients,
 		.think = { .kind = SERVICE_FIXED, .mean = s->think },
@@ -45,7 +43,7 @@ play(const struct shape *s)
 	conf = conf_load(in_folder("pool.conf"), CONF_INSIDE, NULL, &report);
 	conf_report_fini(&report);
 	result_fini(&r);
-	CHECK(help_run_load(pool_driver_new(conf, 1), &spec, &o, &r));
+	CHECK(engine_run(&spec, MS(100), pool_driver_new(conf, 1), &r));
 	help_check_balance(&r.total);
 	conf_free(conf);
 }

@@ -35,27 +35,18 @@ run(unsigned load, enum policies policy)
 	static struct result results[LOADS][POLICIES_LEN];
 	struct result *r = &results[load][policy];
 	const struct pareto *p = &loads[load];
-	const struct engine_options o = {
-		.start_time = p->start_time,
-		.exit_time = TSPAN_MSECONDS(5),
-	};
 	struct conf *conf;
 	struct manager *m;
 	struct load_app app;
 	struct load_spec spec;
-	struct load_source *l;
 
 	if (r->manager != NULL)
 		return &r->total;
 	conf = pareto_conf(p);
 	m = policies_new(policy, conf, 1);
 	pareto_load(p, conf, 1, &app, &spec);
-	l = load_open(&spec);
-	result_init(r, 1);
-	if (m == NULL || engine_run(&o, l, m, r) == -1)
+	if (m == NULL || !engine_run(&spec, p->start_time, m, r))
 		pareto_die("no memory");
-	load_close(l);
-	m->ops->fini(m);
 	conf_free(conf);
 	result_fini(r);
 	return &r->total;

@@ -6,8 +6,7 @@
 
 #include <math.h>
 
-#include "../unit/check.h"
-#include "sim/simulate.h"
+#include "sim_help.h"
 
 static struct service
 service(const char *words)
@@ -82,7 +81,7 @@ draw(const char *words)
 	double sum = 0;
 
 	for (unsigned i = 0; i < DRAWS; i++) {
-		CHECK_EQ(LOAD_ARRIVAL, load_next(l, &a));
+		CHECK_EQ(LOAD_ARRIVAL, help_next(l, &a));
 		drawn[i] = (double)a.service / 1e6;
 		sum += drawn[i];
 	}
@@ -133,7 +132,7 @@ TEST(service_times_have_their_mean_and_quantiles)
 			    drawn[(unsigned)(DRAWS *
 				distributions[i].quantiles[q].share)]));
 	}
-	/* Those of the last one are one or the other. */
+	/* Each service time of the last distribution is one of two values. */
 	for (unsigned i = 0; i < DRAWS; i++)
 		NEED(within(drawn[i] > 250 ? 500 : 5, 1e-9, drawn[i]));
 }
@@ -150,13 +149,13 @@ count(const struct load_spec *spec, uint64_t *parts, size_t len)
 	uint64_t sum = 0;
 
 	memset(parts, 0, len * sizeof(*parts));
-	while (load_next(l, &a) == LOAD_ARRIVAL) {
+	while (help_next(l, &a) == LOAD_ARRIVAL) {
 		CHECK(a.at >= last && a.at < spec->length);
 		last = a.at;
 		parts[a.at / (spec->length / (tspan)len)]++;
 		sum++;
 	}
-	CHECK_EQ(LOAD_END, load_next(l, &a));
+	CHECK_EQ(LOAD_END, help_next(l, &a));
 	load_close(l);
 	return sum;
 }
@@ -195,7 +194,7 @@ TEST(gaps_are_exponential)
 	tstamp last = 0;
 	double n = 0, over_mean = 0, over_three = 0;
 
-	while (load_next(l, &a) == LOAD_ARRIVAL) {
+	while (help_next(l, &a) == LOAD_ARRIVAL) {
 		n++;
 		over_mean += a.at - last > TSPAN_MSECONDS(10);
 		over_three += a.at - last > TSPAN_MSECONDS(30);
@@ -343,7 +342,7 @@ TEST(apps_have_their_shares)
 	}
 	spec = spec_of(apps, APPS, "steady", TSPAN_SECONDS(1000));
 	l = load_open(&spec);
-	while (load_next(l, &a) == LOAD_ARRIVAL) {
+	while (help_next(l, &a) == LOAD_ARRIVAL) {
 		seen[a.app]++;
 		CHECK_EQ(TSPAN_MSECONDS(a.app % 2 == 0 ? 1 : 2), a.service);
 	}
@@ -367,8 +366,8 @@ compare(const struct load_spec *a, const struct load_spec *b,
 
 	*times_out = *services_out = 0;
 	for (unsigned i = 0; i < 1000; i++) {
-		CHECK_EQ(LOAD_ARRIVAL, load_next(la, &xa));
-		CHECK_EQ(LOAD_ARRIVAL, load_next(lb, &xb));
+		CHECK_EQ(LOAD_ARRIVAL, help_next(la, &xa));
+		CHECK_EQ(LOAD_ARRIVAL, help_next(lb, &xb));
 		*times_out += xa.at == xb.at;
 		*services_out += xa.service == xb.service;
 	}

@@ -101,24 +101,17 @@ pareto_add(const struct pareto *p, const struct conf *conf, struct manager *m,
     uint64_t seed, struct pareto_row *row)
 {
 	static struct result r;
-	const struct engine_options o = { .start_time = p->start_time,
-		.exit_time = TSPAN_MSECONDS(5) };
 	struct load_app app;
 	struct load_spec spec;
-	struct load_source *load;
 
 	pareto_load(p, conf, seed, &app, &spec);
-	load = load_open(&spec);
-	result_init(&r, 1);
-	if (m == NULL || engine_run(&o, load, m, &r) == -1)
+	if (m == NULL || !engine_run(&spec, p->start_time, m, &r))
 		pareto_die("no memory");
-	row->name = m->name;
+	row->name = r.manager;
 	row->processes += r.total.processes / PARETO_SEEDS;
 	row->spawned += (double)r.total.spawned / PARETO_SEEDS;
 	row->refused += (double)r.total.refused / PARETO_SEEDS;
 	histogram_merge(&row->sum.wait, &r.total.wait);
-	load_close(load);
-	m->ops->fini(m);
 	result_fini(&r);
 }
 

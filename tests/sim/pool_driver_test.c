@@ -21,14 +21,8 @@ static void
 run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
     tspan start_time, struct result *out)
 {
-	struct engine_options o = {
-		.start_time = start_time,
-		.exit_time = MS(5),
-	};
-	struct manager *m = pool_driver_new(conf, seed);
-
 	result_fini(out);
-	CHECK(help_run_load(m, spec, &o, out));
+	CHECK(engine_run(spec, start_time, pool_driver_new(conf, seed), out));
 	help_check_balance(&out->total);
 }
 

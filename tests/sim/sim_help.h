@@ -16,29 +16,22 @@ static const struct load_app help_apps[] = {
 	{ .name = "d" },
 };
 
-/* Runs the manager and undoes it. *out: result_fini() is the caller's. */
-static inline bool
-help_run_load(struct manager *m, const struct load_spec *spec,
-    const struct engine_options *o, struct result *out)
+/* The next arrival of a load without clients. */
+static inline enum load_got
+help_next(struct load_source *l, struct arrival *out)
 {
-	struct load_source *load = load_open(spec);
-	int rc;
+	tstamp at;
+	enum load_got got = load_look(l, &at);
 
-	if (load == NULL) {
-		perror("load");
-		exit(1);
-	}
-	result_init(out, spec->apps_len);
-	rc = engine_run(o, load, m, out);
-	load_close(load);
-	m->ops->fini(m);
-	return rc == 0;
+	if (got == LOAD_ARRIVAL)
+		*out = load_take(l);
+	return got;
 }
 
-/* The same with this trace, of the first so many of help_apps. */
+/* As engine_run() with this trace, of the first so many of help_apps. */
 static inline bool
 help_run_trace(struct manager *m, const char *text, size_t apps_len,
-    tspan length, const struct engine_options *o, struct result *out)
+    tspan length, tspan start_time, struct result *out)
 {
 	struct load_spec spec = {
 		.apps = help_apps, .apps_len = apps_len, .length = length
@@ -46,7 +39,7 @@ help_run_trace(struct manager *m, const char *text, size_t apps_len,
 
 	conf_write("trace.csv", text);
 	spec.trace = in_folder("trace.csv");
-	return help_run_load(m, &spec, o, out);
+	return engine_run(&spec, start_time, m, out);
 }
 
 /* Every connection is counted once, whatever becomes of it. */

@@ -6,8 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "../unit/check.h"
-#include "sim/simulate.h"
+#include "sim_help.h"
 
 static const struct load_app apps[] = {
 	{ .name = "web" },
@@ -53,9 +52,9 @@ said_of(struct load_source *l)
 	struct arrival a;
 	enum load_got got;
 
-	while ((got = load_next(l, &a)) == LOAD_ARRIVAL)
+	while ((got = help_next(l, &a)) == LOAD_ARRIVAL)
 		;
-	if (got != LOAD_MISTAKE || load_next(l, &a) != LOAD_MISTAKE)
+	if (got != LOAD_MISTAKE || help_next(l, &a) != LOAD_MISTAKE)
 		return NULL;
 	said[0] = '\0';
 	for (mistake = load_mistake(l); *mistake != '\0';) {
@@ -82,18 +81,18 @@ static bool
 gives(struct load_source *l, const struct arrival *wanted, size_t len)
 {
 	enum load_got got = LOAD_END;
-	struct arrival a;
+	struct arrival a = { 0 };
 	size_t i = 0;
 
-	while (i < len && (got = load_next(l, &a)) == LOAD_ARRIVAL &&
+	while (i < len && (got = help_next(l, &a)) == LOAD_ARRIVAL &&
 	    a.at == wanted[i].at && a.app == wanted[i].app &&
 	    a.service == wanted[i].service)
 		i++;
 	if (i < len)
 		fprintf(stderr, "%zu: %d %jd %u %jd\n", i, (int)got,
 		    (intmax_t)a.at, a.app, (intmax_t)a.service);
-	return i == len && load_next(l, &a) == LOAD_END &&
-	    load_next(l, &a) == LOAD_END && load_mistake(l) == NULL;
+	return i == len && help_next(l, &a) == LOAD_END &&
+	    help_next(l, &a) == LOAD_END && load_mistake(l) == NULL;
 }
 
 #define MS(n) TSPAN_MSECONDS(n)

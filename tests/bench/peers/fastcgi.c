@@ -231,7 +231,7 @@ static void
 waited(struct policy *p, uint32_t request, tstamp now)
 {
 	deadlines_set(&p->deadlines, request, now + START_DELAY);
-	ask(p, engine_app_of(p->manager.engine, request), now);
+	ask(p, p->app_of[request], now);
 }
 
 static void

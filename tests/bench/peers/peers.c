@@ -220,6 +220,7 @@ request_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 	uint32_t worker = next_worker(a);
 	bool waits = worker == ILIST_NONE;
 
+	p->app_of[request] = app;
 	if (waits &&
 	    a->queue.count >=
 		a->conf->listen.backlog + a->conf->pool.max_queue) {
@@ -312,6 +313,7 @@ manager_fini(struct manager *m)
 	free(p->app_states);
 	free(p->memory);
 	free(p->accepted);
+	free(p->app_of);
 	free(p->request_links);
 	free(p->worker_links);
 	free(p->workers);
@@ -344,6 +346,7 @@ allocate(struct policy *p, uint32_t workers, uint32_t requests)
 	p->worker_links = calloc(workers, sizeof(*p->worker_links));
 	p->request_links = calloc(requests, sizeof(*p->request_links));
 	p->accepted = calloc(requests, sizeof(*p->accepted));
+	p->app_of = calloc(requests, sizeof(*p->app_of));
 	p->memory = calloc(1, deadlines_memory(numbers));
 	p->app_states = calloc(p->napps, p->ops->app_size);
 	p->worker_states = calloc(workers, p->ops->worker_size);
@@ -351,7 +354,7 @@ allocate(struct policy *p, uint32_t workers, uint32_t requests)
 		deadlines_init(&p->deadlines, p->memory, numbers);
 	return p->workers != NULL && p->worker_links != NULL &&
 	    p->request_links != NULL && p->accepted != NULL &&
-	    p->memory != NULL && p->app_states != NULL &&
+	    p->app_of != NULL && p->memory != NULL && p->app_states != NULL &&
 	    p->worker_states != NULL;
 }
 

@@ -147,6 +147,7 @@ struct policy {
 	struct ilink *worker_links;
 	struct ilink *request_links;
 	tstamp *accepted; /* of each request that is served */
+	uint32_t *app_of; /* of each request */
 	uint32_t total; /* workers of all apps, leaving ones included */
 	uint64_t seed;
 	tstamp next; /* call of ticked(); TSTAMP_NEVER: none */
