@@ -2,454 +2,6 @@
 
 #include "rig.h"
 
-/* --- restart ------------------------------------------------------------ */
-
-TEST(restart_has_a_new_process_ready_before_an_old_one_leaves)
-{
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 2");
-	CHECK_EQ(1, rig_process(2)->generation);
-	AFTER(rig_ready(2), "stop 1, spawn 3");
-	AFTER(rig_ready(3), "stop 0");
-}
-
-TEST(restart_lets_a_busy_process_finish)
-{
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "hand 0>0, spawn 1");
-	rig_ready(1);
-	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-}
-
-TEST(restart_goes_beyond_max_processes_by_one)
-{
-	rig_begin_with(rig_limits(), 1);
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
-}
-
-TEST(restart_of_many_starts_a_tenth_of_them_at_a_time)
-{
-	rig_begin_with(rig_limits(), 40);
-	rig.o.min_processes = rig.o.max_processes = 20;
-	rig_running(rig.o, 20);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 20, spawn 21");
-}
-
-TEST(a_full_table_has_one_old_process_leave_first)
-{
-	struct pool_limits limits = rig_limits();
-
-	limits.processes = 2;
-	rig_begin_with(limits, 2);
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "stop 1");
-	AFTER(rig_exits(1, END_EXIT), "spawn 1");
-}
-
-TEST(idle_processes_of_the_new_generation_get_connections_first)
-{
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	rig_ready(2);
-	LET(rig_arrive());
-	(void)rig_done(2);
-	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	AFTER(rig_arrive_n(2), "hand 0>2, hand 1>0");
-}
-
-TEST(a_new_generation_that_dies_young_is_given_up)
-{
-	rig.tells = true;
-	rig_running(rig_options(), 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	for (int i = 0; i < 3; i++) {
-		CHECK_EQ(1, rig_app(0)->outdated);
-		rig_at((i + 1) * 200000);
-		rig_spawned(1);
-		rig_exits(1, i == 1 ? END_SIGNAL : END_FAILURE);
-	}
-	CHECK_EQ(0, rig_app(0)->outdated);
-	CHECK(!app_rolling(rig_app(0)));
-	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-}
-
-TEST(a_first_process_that_fails_twice_alike_ends_the_rollout)
-{
-	rig.o.start_limit = 100;
-	rig.o.restart_delay_max = TSPAN_SECONDS(1000);
-	rig.tells = true;
-	rig_running(rig.o, 1);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
-	rig_spawned(1);
-	rig_exits(1, END_FAILURE);
-	AFTER(rig_at(1250), "tell 0 backoff, spawn 1");
-	rig_spawned(1);
-	rig_exits(1, END_FAILURE);
-	CHECK_STR("tell 0 backoff, tell 0 given up, tell 0 ready", rig_did());
-	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	/* As after start_limit failures nothing but a trial is started. */
-	(void)rig_arrive();
-	AFTER((void)rig_arrive(), "hand 0>0");
-	AFTER(rig_at(1000000), "");
-}
-
-TEST(a_process_that_fails_after_ready_has_failed_otherwise)
-{
-	rig_running(rig_options(), 1);
-	LET(pool_app_restart(&rig.pool, 0, rig.now));
-	rig_spawned(1);
-	rig_exits(1, END_FAILURE);
-	LET(rig_at(2000));
-	rig_spawned(1);
-	rig_ready(1);
-	rig_exits(1, END_FAILURE);
-	CHECK(app_rolling(rig_app(0)));
-}
-
-/* No process was started after another had failed. */
-TEST(first_processes_that_fail_together_are_tried_again)
-{
-	rig_begin_with(rig_limits(), 40);
-	rig.o.max_processes = 20;
-	rig_running(rig.o, 20);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 20, spawn 21");
-	rig_spawned(20);
-	rig_spawned(21);
-	rig_at(10);
-	rig_exits(20, END_FAILURE);
-	rig_exits(21, END_FAILURE);
-	CHECK(app_rolling(rig_app(0)));
-	AFTER(rig_at(2000), "spawn 21, spawn 20");
-}
-
-TEST(a_generation_that_has_served_may_fail_start_limit_times)
-{
-	rig_running(rig.o, 3);
-	LET(pool_app_restart(&rig.pool, 0, rig.now));
-	LET(rig_ready(3));
-	LET(rig_arrive());
-	rig_done(3);
-	rig_exits(2, END_EXIT);
-	for (int i = 0; i < 2; i++) {
-		CHECK(app_rolling(rig_app(0)));
-		rig_spawned(4);
-		rig_exits(4, END_FAILURE);
-		LET(rig_at(10000 * (i + 1)));
-	}
-	CHECK(app_rolling(rig_app(0)));
-}
-
-TEST(after_a_rollout_was_given_up_old_processes_end_without_failure)
-{
-	rig.tells = true;
-	rig_running(rig_options(), 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	for (int i = 0; i < 2; i++) {
-		rig_at((i + 1) * 200000);
-		rig_spawned(1);
-		rig_exits(1, END_FAILURE);
-	}
-	(void)rig_did();
-	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(5), rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
-	AFTER(rig_exits(0, END_EXIT), "over 0");
-}
-
-/* Three new processes that become ready and die replace one old process. */
-TEST(after_a_new_process_died_young_old_processes_stay)
-{
-	rig.o.min_processes = 3;
-	rig_running(rig.o, 3);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 3");
-	AFTER(rig_ready(3), "stop 2, spawn 4");
-	rig_exits(2, END_EXIT);
-	rig_exits(3, END_SIGNAL);
-	for (int i = 0; i < 2; i++) {
-		rig_ready(4);
-		rig_exits(4, END_SIGNAL);
-		LET(rig_at((i + 1) * 200000));
-	}
-	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
-	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
-}
-
-TEST(after_a_young_death_a_rollout_goes_on_when_another_process_serves)
-{
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	LET(pool_app_restart(&rig.pool, 0, rig.now));
-	AFTER(rig_ready(2), "stop 1, spawn 3");
-	rig_exits(1, END_EXIT);
-	rig_exits(2, END_SIGNAL);
-	rig_ready(3);
-	rig_at(2000);
-	/* Replacements stay one more than the old processes, however many die.
-	 */
-	CHECK_STR("spawn 2", rig_did());
-	rig_ready(2);
-	AFTER(rig_at(10000), "");
-	LET(rig_arrive());
-	AFTER((void)rig_done(2), "stop 0");
-	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
-}
-
-/*
- * After a failure of the new generation: its next process is ready and proves
- * nothing yet, and the app has one process more than it wants.
- */
-static void
-begin_doubtful(struct app_options o, uint32_t max_processes)
-{
-	rig_begin_with(rig_limits(), max_processes);
-	o.min_processes = 2;
-	rig_running(o, 2);
-	rig_at(40000);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 2");
-	rig_spawned(2);
-	rig_exits(2, END_FAILURE);
-	AFTER(rig_at(42000), "spawn 2");
-	AFTER(rig_ready(2), "");
-}
-
-TEST(after_a_failure_of_the_new_generation_no_old_job_is_stopped)
-{
-	rig.o.sessions = false;
-	rig.o.ready_after = TSPAN_SECONDS(1);
-	LET(rig_add(&rig.o));
-	rig_spawned(0);
-	rig_at(40000);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
-	rig_spawned(1);
-	rig_exits(1, END_FAILURE);
-	AFTER(rig_at(42000), "spawn 1");
-	rig_spawned(1);
-	AFTER(rig_at(50000), "");
-	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
-	/* The new one has lived for min_server_life. */
-	AFTER(rig_at(72000), "stop 0");
-	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
-}
-
-TEST(after_a_failure_of_the_new_generation_no_old_process_idles_too_long)
-{
-	struct app_options o = rig_options();
-
-	o.max_idle_time = TSPAN_SECONDS(50);
-	begin_doubtful(o, 20);
-	AFTER(rig_at(60000), "");
-	AFTER(rig_at(72000), "stop 1, spawn 3");
-}
-
-TEST(after_a_failure_of_the_new_generation_no_old_process_is_given_away)
-{
-	struct app_options o = rig_options();
-
-	begin_doubtful(o, 2);
-	o.min_processes = 0;
-	rig_add(&o);
-	(void)rig_arrive_at(1);
-	AFTER(rig_at(50000), "");
-	AFTER(rig_arrive(), "hand 1>2");
-	AFTER(rig_done(2), "stop 1, spawn 3");
-	CHECK_EQ(END_RESTARTED, rig_process(1)->end);
-}
-
-/* Without a place no process could prove itself, and all would wait for ever.
- */
-TEST(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt)
-{
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	LET(pool_app_restart(&rig.pool, 0, rig.now));
-	rig_spawned(2);
-	rig_exits(2, END_FAILURE);
-	rig.o.min_processes = rig.o.max_processes = 1;
-	AFTER(rig_change(0, &rig.o), "stop 0");
-	rig_exits(0, END_EXIT);
-	AFTER(rig_at(2000), "spawn 0");
-}
-
-TEST(sessions_of_the_old_generation_prove_nothing_of_the_new_one)
-{
-	rig_running(rig_options(), 1);
-	pool_app_restart(&rig.pool, 0, rig.now);
-	rig_spawned(1);
-	rig_exits(1, END_FAILURE);
-	LET(rig_arrive());
-	(void)rig_done(0);
-	CHECK_EQ(1, rig_app(0)->failed_starts);
-}
-
-TEST(restart_calls_off_starts_that_were_not_carried_out)
-{
-	rig_add(&rig.o);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 0");
-	CHECK_EQ(1, rig_process(0)->generation);
-}
-
-TEST(after_a_restart_ready_is_announced_again)
-{
-	rig.tells = true;
-	rig_running(rig_options(), 1);
-	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 1");
-	AFTER(rig_ready(1), "stop 0, tell 0 ready");
-}
-
-TEST(an_old_process_gets_no_more_sessions_than_when_it_was_started)
-{
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive(), "hand 0>0");
-	rig.o.concurrency = 3;
-	rig_change(0, &rig.o);
-	LET(pool_app_restart(&rig.pool, 0, rig.now));
-	AFTER(rig_arrive(), "");
-	CHECK_EQ(0, rig_app(0)->room.places);
-	AFTER(rig_ready(1), "stop 0, hand 1>1");
-	CHECK_EQ(2, rig_app(0)->room.places);
-}
-
-TEST(one_process_is_replaced_and_the_others_stay)
-{
-	rig_begin_with(rig_limits(), 3);
-	rig.o.max_processes = 3;
-	rig_running(rig.o, 3);
-	AFTER(pool_replace(&rig.pool, 1, rig.now), "spawn 3");
-	AFTER(rig_ready(3), "stop 1");
-	CHECK_EQ(0, rig_app(0)->generation);
-	CHECK(!app_rolling(rig_app(0)));
-}
-
-TEST(several_processes_are_replaced_together)
-{
-	rig_running(rig.o, 4);
-	pool_replace(&rig.pool, 1, rig.now);
-	pool_replace(&rig.pool, 2, rig.now);
-	pool_replace(&rig.pool, 2, rig.now);
-	CHECK_EQ(2, rig_app(0)->rollout.size);
-	CHECK_STR("spawn 4", rig_did());
-	AFTER(rig_ready(4), "stop 2, spawn 5");
-	AFTER(rig_ready(5), "stop 1");
-}
-
-TEST(a_process_whose_replacement_does_not_live_stays)
-{
-	rig_running(rig.o, 2);
-	pool_replace(&rig.pool, 1, rig.now);
-	for (uint32_t i = 0; i < rig.o.start_limit; i++) {
-		AFTER(rig_at(10000 * (i + 1)), "spawn 2");
-		rig_spawned(2);
-		/* The other old process serves, which proves nothing. */
-		LET(rig_arrive());
-		rig_done(0);
-		rig_exits(2, END_FAILURE);
-	}
-	CHECK_EQ(ROLLOUT_GIVEN_UP, rig_app(0)->rollout.state);
-	CHECK_EQ(0, rig_app(0)->outdated);
-	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
-}
-
-TEST(a_starting_process_that_is_to_be_replaced_starts_again)
-{
-	AFTER(rig_add(&rig.o), "spawn 0");
-	AFTER(pool_replace(&rig.pool, 0, rig.now), "stop 0, spawn 1");
-}
-
-/* --- options ------------------------------------------------------------ */
-
-TEST(more_concurrency_serves_waiters_at_once)
-{
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive_n(4), "hand 0>0");
-	rig.o.concurrency = 3;
-	AFTER(rig_change(0, &rig.o), "hand 1>0, hand 2>0");
-}
-
-TEST(less_concurrency_ends_no_session_and_adds_none)
-{
-	rig.o.concurrency = 4;
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 4);
-	rig.o.concurrency = 2;
-	rig_change(0, &rig.o);
-	rig_arrive();
-	rig_done(0);
-	AFTER(rig_done(0), "");
-	CHECK_EQ(2, process_sessions(rig_process(0)));
-	AFTER(rig_done(0), "hand 4>0");
-}
-
-TEST(a_change_leaves_the_order_of_idle_processes)
-{
-	rig_running(rig.o, 3);
-	rig.o.concurrency = 2;
-	rig_change(0, &rig.o);
-	rig.o.concurrency = 1;
-	rig_change(0, &rig.o);
-	AFTER(rig_arrive_n(3), "hand 0>0, hand 1>1, hand 2>2");
-}
-
-TEST(a_raised_minimum_is_met_at_once)
-{
-	rig_running(rig.o, 1);
-	rig.o.min_processes = 3;
-	AFTER(rig_change(0, &rig.o), "spawn 1, spawn 2");
-}
-
-TEST(changed_timeouts_hold_for_running_sessions)
-{
-	LET(rig_add(&rig.o));
-	rig_spawned(0);
-	rig_at(1000);
-	rig.o.start_timeout = TSPAN_SECONDS(5);
-	rig_change(0, &rig.o);
-	AFTER(rig_at(5000), "term 0");
-	rig.o.kill_timeout = TSPAN_SECONDS(1);
-	rig_change(0, &rig.o);
-	NOT_BEFORE(6000, "kill 0");
-}
-
-TEST(a_shorter_queue_timeout_holds_for_waiters)
-{
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 2);
-	rig_at(500);
-	rig.o.queue_timeout = TSPAN_MSECONDS(600);
-	rig_change(0, &rig.o);
-	NOT_BEFORE(600, "refuse 1 late");
-}
-
-TEST(a_shorter_queue_refuses_no_waiter_in_it)
-{
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 5);
-	rig.o.max_queue = 1;
-	AFTER(rig_change(0, &rig.o), "");
-	CHECK_EQ(4, rig_app(0)->queue.count);
-	CHECK(!pool_may_accept(&rig.pool, 0));
-}
-
-TEST(a_higher_start_limit_ends_the_failure)
-{
-	rig.o.start_limit = 1;
-	LET(rig_add(&rig.o));
-	rig_spawned(0);
-	rig_exits(0, END_FAILURE);
-	CHECK(rig_app(0)->failed);
-	rig.o.start_limit = 5;
-	rig_change(0, &rig.o);
-	CHECK(!rig_app(0)->failed);
-	AFTER(rig_at(1250), "spawn 0");
-}
-
 /* --- memory ------------------------------------------------------------- */
 
 /* Two apps with waiters, sessions and starts under way. */
@@ -611,46 +163,183 @@ TEST(time_passes_with_every_fact)
 	LATER(pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now));
 }
 
-/* --- figures ------------------------------------------------------------ */
+static const struct rig_play plays[] = {
+	/* Restart. */
+	{ "restart_has_a_new_process_ready_before_an_old_one_leaves",
+	    { "min_processes = 2", "running 2", "restart -> spawn 2",
+		"? generation_of 2 = 1", "ready 2 -> stop 1, spawn 3",
+		"ready 3 -> stop 0" } },
+	{ "restart_lets_a_busy_process_finish",
+	    { "running 1", "arrive", "restart -> hand 0>0, spawn 1", "ready 1",
+		"? state 0 = retiring" } },
+	{ "restart_goes_beyond_max_processes_by_one",
+	    { "begin 1", "max_processes = 1", "running 1",
+		"restart -> spawn 1" } },
+	{ "restart_of_many_starts_a_tenth_of_them_at_a_time",
+	    { "begin 40", "min_processes = 20", "max_processes = 20",
+		"running 20", "restart -> spawn 20, spawn 21" } },
+	{ "a_full_table_has_one_old_process_leave_first",
+	    { "few_processes 2 2", "min_processes = 2", "running 2",
+		"restart -> stop 1", "exits 1 exit -> spawn 1" } },
+	{ "idle_processes_of_the_new_generation_get_connections_first",
+	    { "min_processes = 2", "running 2", "restart", "ready 2",
+		"arrive -> *", "done 2", "? state 0 = idle",
+		"arrive 2 -> hand 0>2, hand 1>0" } },
+	{ "a_first_process_that_fails_twice_alike_ends_the_rollout",
+	    { "start_limit = 100", "restart_delay_max = 1000s", "tells",
+		"running 1", "restart -> spawn 1", "spawned 1",
+		"exits 1 failure", "at 1250 -> tell 0 backoff, spawn 1",
+		"spawned 1",
+		"exits 1 failure -> tell 0 backoff, tell 0 given up, tell 0 ready",
+		"? state 0 = idle", /* As after start_limit failures nothing but
+				       a trial is started. */
+		"arrive", "arrive -> hand 0>0", "at 1000000 ->" } },
+	{ "a_process_that_fails_after_ready_has_failed_otherwise",
+	    { "running 1", "restart -> *", "spawned 1", "exits 1 failure",
+		"at 2000 -> *", "spawned 1", "ready 1", "exits 1 failure",
+		"? rolling = 1" } },
+	/* No process was started after another had failed. */
+	{ "first_processes_that_fail_together_are_tried_again",
+	    { "begin 40", "max_processes = 20", "running 20",
+		"restart -> spawn 20, spawn 21", "spawned 20", "spawned 21",
+		"at 10", "exits 20 failure", "exits 21 failure",
+		"? rolling = 1", "at 2000 -> spawn 21, spawn 20" } },
+	{ "a_generation_that_has_served_may_fail_start_limit_times",
+	    { "running 3", "restart -> *", "ready 3 -> *", "arrive -> *",
+		"done 3", "exits 2 exit", "? rolling = 1", "spawned 4",
+		"exits 4 failure", "at 10000 -> *", "? rolling = 1",
+		"spawned 4", "exits 4 failure", "at 20000 -> *",
+		"? rolling = 1" } },
+	{ "after_a_rollout_was_given_up_old_processes_end_without_failure",
+	    { "tells", "running 1", "restart", "at 200000", "spawned 1",
+		"exits 1 failure", "at 400000", "spawned 1",
+		"exits 1 failure -> *", "stop 10s 5s", "drained -> stop 0",
+		"exits 0 exit -> over 0" } },
+	{ "after_a_young_death_a_rollout_goes_on_when_another_process_serves",
+	    { "min_processes = 2", "running 2", "restart -> *",
+		"ready 2 -> stop 1, spawn 3", "exits 1 exit", "exits 2 signal",
+		"ready 3", "at 2000", /* Replacements stay one more than the old
+					 processes, however many die. */
+		"-> spawn 2", "ready 2", "at 10000 ->", "arrive -> *",
+		"done 2 -> stop 0", "? end 0 = restarted" } },
+	{ "after_a_failure_of_the_new_generation_no_old_job_is_stopped",
+	    { "sessions = 0", "ready_after = 1s", "add -> *", "spawned 0",
+		"at 40000", "restart -> spawn 1", "spawned 1",
+		"exits 1 failure", "at 42000 -> spawn 1", "spawned 1",
+		"at 50000 ->", "? state 1 = idle",
+		/* The new one has lived for min_server_life. */
+		"at 72000 -> stop 0", "? end 0 = restarted" } },
+	/*
+	 * Without a place no process could prove itself, and all would wait for
+	 * * ever.
+	 */
+	{ "under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt",
+	    { "min_processes = 2", "running 2", "restart -> *", "spawned 2",
+		"exits 2 failure", "min_processes = 1", "max_processes = 1",
+		"change -> stop 0", "exits 0 exit", "at 2000 -> spawn 0" } },
+	{ "sessions_of_the_old_generation_prove_nothing_of_the_new_one",
+	    { "running 1", "restart", "spawned 1", "exits 1 failure",
+		"arrive -> *", "done 0", "? failed_starts = 1" } },
+	{ "restart_calls_off_starts_that_were_not_carried_out",
+	    { "add", "restart -> spawn 0", "? generation_of = 1" } },
+	{ "after_a_restart_ready_is_announced_again",
+	    { "tells", "running 1", "restart -> spawn 1",
+		"ready 1 -> stop 0, tell 0 ready" } },
+	{ "an_old_process_gets_no_more_sessions_than_when_it_was_started",
+	    { "max_processes = 1", "running 1", "arrive -> hand 0>0",
+		"concurrency = 3", "change", "restart -> *", "arrive ->",
+		"? room_places = 0", "ready 1 -> stop 0, hand 1>1",
+		"? room_places = 2" } },
+	{ "one_process_is_replaced_and_the_others_stay",
+	    { "begin 3", "max_processes = 3", "running 3",
+		"replace 1 -> spawn 3", "ready 3 -> stop 1", "? generation = 0",
+		"? rolling = 0" } },
+	{ "several_processes_are_replaced_together",
+	    { "running 4", "replace 1", "replace 2", "replace 2",
+		"? rollout_size = 2", "-> spawn 4",
+		"ready 4 -> stop 2, spawn 5", "ready 5 -> stop 1" } },
+	{ "a_starting_process_that_is_to_be_replaced_starts_again",
+	    { "add -> spawn 0", "replace -> stop 0, spawn 1" } },
+	/* Options. */
+	{ "more_concurrency_serves_waiters_at_once",
+	    { "max_processes = 1", "running 1", "arrive 4 -> hand 0>0",
+		"concurrency = 3", "change -> hand 1>0, hand 2>0" } },
+	{ "less_concurrency_ends_no_session_and_adds_none",
+	    { "concurrency = 4", "max_processes = 1", "busy 1 4",
+		"concurrency = 2", "change", "arrive", "done 0", "done 0 ->",
+		"? sessions_of = 2", "done 0 -> hand 4>0" } },
+	{ "a_change_leaves_the_order_of_idle_processes",
+	    { "running 3", "concurrency = 2", "change", "concurrency = 1",
+		"change", "arrive 3 -> hand 0>0, hand 1>1, hand 2>2" } },
+	{ "a_raised_minimum_is_met_at_once",
+	    { "running 1", "min_processes = 3",
+		"change -> spawn 1, spawn 2" } },
+	{ "changed_timeouts_hold_for_running_sessions",
+	    { "add -> *", "spawned 0", "at 1000", "start_timeout = 5s",
+		"change", "at 5000 -> term 0", "kill_timeout = 1s", "change",
+		"not_before 6000 -> kill 0" } },
+	{ "a_shorter_queue_timeout_holds_for_waiters",
+	    { "max_processes = 1", "busy 1 2", "at 500",
+		"queue_timeout = 600ms", "change",
+		"not_before 600 -> refuse 1 late" } },
+	{ "a_shorter_queue_refuses_no_waiter_in_it",
+	    { "max_processes = 1", "busy 1 5", "max_queue = 1", "change ->",
+		"? queue = 4", "? may_accept = 0" } },
+	{ "a_higher_start_limit_ends_the_failure",
+	    { "start_limit = 1", "add -> *", "spawned 0", "exits 0 failure",
+		"? failed = 1", "start_limit = 5", "change", "? failed = 0",
+		"at 1250 -> spawn 0" } },
+	/* Figures. */
+	{ "a_changed_max_requests_holds_for_living_processes",
+	    { "busy 1 1", "done 0", "max_requests = 2", "change",
+		"arrive -> hand 0>0, spawn 1", "max_requests = 3", "change",
+		"done 0 ->", "arrive -> *", "done 0 -> stop 0" } },
+	{ "a_process_over_a_lowered_max_requests_gets_one_session_more",
+	    { "running 1", "arrive -> *", "done 0", "arrive -> *", "done 0",
+		"arrive -> *", "done 0", "max_requests = 2", "change ->",
+		"arrive -> hand 0>0, spawn 1", "change", "done 0 -> stop 0" } },
+	{ "less_concurrency_makes_no_session_a_prefetched_one",
+	    { "concurrency = 2", "busy 2 4", "concurrency = 1", "change",
+		"? prefetched = 0", "done 0", "done 0", "at 10 ->" } },
+	{ "a_new_generation_that_dies_young_is_given_up",
+	    { "tells", "running 1", "restart", "? outdated = 1", "at 200000",
+		"spawned 1", "exits 1 failure", "? outdated = 1", "at 400000",
+		"spawned 1", "exits 1 signal", "? outdated = 1", "at 600000",
+		"spawned 1", "exits 1 failure", "? outdated = 0",
+		"? rolling = 0", "? state 0 = idle" } },
+	/*
+	 * Three new processes that become ready and die replace one old
+	 * process.
+	 */
+	{ "after_a_new_process_died_young_old_processes_stay",
+	    { "min_processes = 3", "running 3", "restart -> spawn 3",
+		"ready 3 -> stop 2, spawn 4", "exits 2 exit", "exits 3 signal",
+		"ready 4", "exits 4 signal", "at 200000 -> *", "ready 4",
+		"exits 4 signal", "at 400000 -> *", "? given_up = 1",
+		"? state 0 = idle", "? state 1 = idle" } },
+	/*
+	 * After a failure of the new generation: its next process is ready and
+	 * proves nothing yet, and the app has one process more than it wants.
+	 */
+	{ "after_a_failure_of_the_new_generation_no_old_process_idles_too_long",
+	    { "max_idle_time = 50s", "min_processes = 2", "running 2",
+		"at 40000", "restart -> spawn 2", "spawned 2",
+		"exits 2 failure", "at 42000 -> spawn 2", "ready 2 ->",
+		"at 60000 ->", "at 72000 -> stop 1, spawn 3" } },
+	{ "after_a_failure_of_the_new_generation_no_old_process_is_given_away",
+	    { "begin 2", "min_processes = 2", "running 2", "at 40000",
+		"restart -> spawn 2", "spawned 2", "exits 2 failure",
+		"at 42000 -> spawn 2", "ready 2 ->", "min_processes = 0", "add",
+		"arrive_at 1", "at 50000 ->", "arrive -> hand 1>2",
+		"done 2 -> stop 1, spawn 3", "? end 1 = restarted" } },
+	/* The other old process serves, which proves nothing. */
+	{ "a_process_whose_replacement_does_not_live_stays",
+	    { "running 2", "replace 1", "at 10000 -> spawn 2", "spawned 2",
+		"arrive -> *", "done 0", "exits 2 failure",
+		"at 20000 -> spawn 2", "spawned 2", "arrive -> *", "done 0",
+		"exits 2 failure", "at 30000 -> spawn 2", "spawned 2",
+		"arrive -> *", "done 0", "exits 2 failure", "? given_up = 1",
+		"? outdated = 0", "? state 1 = idle" } },
+};
 
-TEST(a_changed_max_requests_holds_for_living_processes)
-{
-	rig_busy(rig.o, 1, 1);
-	rig_done(0);
-	rig.o.max_requests = 2;
-	rig_change(0, &rig.o);
-	AFTER(rig_arrive(), "hand 0>0, spawn 1");
-	rig.o.max_requests = 3;
-	rig_change(0, &rig.o);
-	AFTER(rig_done(0), "");
-	LET(rig_arrive());
-	AFTER(rig_done(0), "stop 0");
-}
-
-TEST(a_process_over_a_lowered_max_requests_gets_one_session_more)
-{
-	rig_running(rig.o, 1);
-	for (unsigned i = 0; i < 3; i++) {
-		LET(rig_arrive());
-		rig_done(0);
-	}
-	rig.o.max_requests = 2;
-	AFTER(rig_change(0, &rig.o), "");
-	AFTER(rig_arrive(), "hand 0>0, spawn 1");
-	rig_change(0, &rig.o);
-	AFTER(rig_done(0), "stop 0");
-}
-
-TEST(less_concurrency_makes_no_session_a_prefetched_one)
-{
-	rig.o.concurrency = 2;
-	rig_busy(rig.o, 2, 4);
-	rig.o.concurrency = 1;
-	rig_change(0, &rig.o);
-	CHECK_EQ(0, rig_app(0)->prefetched.count);
-	rig_done(0);
-	rig_done(0);
-	AFTER(rig_at(10), "");
-}
-
-TESTS(rig_begin, rig_end)
+RIG_PLAYS(rig_begin, NULL)

@@ -2,270 +2,26 @@
 
 #include "rig.h"
 
-/* An app of n busy processes; the next connection waits. */
-static void
-begin_busy(struct app_options o, uint32_t n)
-{
-	rig_busy(o, n, n * o.concurrency);
-}
-
-/* --- minimum ------------------------------------------------------------ */
-
-TEST(an_app_is_ready_when_min_processes_are)
-{
-	rig.tells = true;
-	rig.o.min_processes = 2;
-	LET(rig_add(&rig.o));
-	AFTER(rig_ready(0), "");
-	AFTER(rig_ready(1), "tell 0 ready");
-}
-
-TEST(without_sessions_an_app_is_ready_when_it_is_spawned)
-{
-	rig.tells = true;
-	rig.o.sessions = false;
-	LET(rig_add(&rig.o));
-	AFTER(rig_spawned(0), "tell 0 ready");
-}
-
-TEST(an_end_above_the_minimum_is_not_replaced)
-{
-	rig_busy(rig_options(), 2, 1);
-	rig_done(0);
-	AFTER(rig_exits(0, END_EXIT), "");
-}
-
-TEST(with_no_minimum_no_process_starts_before_a_connection_comes)
-{
-	rig.o.min_processes = 0;
-	rig_add(&rig.o);
-	AFTER(rig_at(10000), "");
-	AFTER(rig_arrive(), "spawn 0");
-}
-
-TEST(without_a_queue_the_first_connection_waits_for_the_first_process)
-{
-	rig.o.min_processes = 0;
-	rig.o.max_queue = 0;
-	rig.o.close_when_full = true;
-	rig_add(&rig.o);
-	AFTER(rig_arrive(), "spawn 0");
-	AFTER(rig_arrive(), "refuse 1 full");
-	AFTER(rig_ready(0), "hand 0>0");
-}
-
-TEST(a_paused_listener_brings_the_first_process_too)
-{
-	rig.o.min_processes = 0;
-	rig.o.max_queue = 0;
-	rig_add(&rig.o);
-	AFTER(rig_accept_paused(0), "spawn 0");
-	AFTER(rig_ready(0), "resume 0");
-}
-
 /* --- waiters ------------------------------------------------------------ */
-
-TEST(a_process_is_started_when_the_oldest_has_waited_start_delay)
-{
-	begin_busy(rig_options(), 1);
-	rig_at(30);
-	rig_arrive_n(5);
-	CHECK_EQ(130, rig_due());
-	NOT_BEFORE(130, "spawn 1");
-}
-
-TEST(a_connection_served_within_start_delay_starts_no_process)
-{
-	begin_busy(rig_options(), 1);
-	rig_arrive();
-	rig_at(50);
-	rig_done(0);
-	AFTER(rig_at(1000), "hand 1>0");
-}
-
-TEST(the_pace_doubles_while_waiters_remain)
-{
-	begin_busy(rig_options(), 1);
-	rig_arrive_n(20);
-	AFTER(rig_at(100), "spawn 1");
-	AFTER(rig_ready(1), "hand 1>1");
-	NOT_BEFORE(200, "spawn 2, spawn 3");
-	rig_ready(2);
-	LET(rig_ready(3));
-	AFTER(rig_at(300), "spawn 4, spawn 5, spawn 6, spawn 7");
-}
-
-TEST(starting_processes_count_for_the_pace)
-{
-	begin_busy(rig_options(), 1);
-	rig_arrive_n(20);
-	AFTER(rig_at(100), "spawn 1");
-	AFTER(rig_at(200), "spawn 2");
-	AFTER(rig_at(300), "spawn 3, spawn 4");
-}
 
 TEST(no_more_processes_are_started_than_waiters_need)
 {
 	for (int growth = GROWTH_DOUBLE; growth <= GROWTH_ALL; growth++) {
 		rig_begin();
 		rig.o.growth = (enum app_growth)growth;
-		begin_busy(rig.o, 1);
+		rig_busy(rig.o, 1, 1);
 		rig_arrive_n(2);
 		AFTER(rig_at(1000), "spawn 1, spawn 2");
 	}
 }
 
-TEST(with_concurrency_one_start_serves_several_waiters)
-{
-	rig.o.concurrency = 4;
-	begin_busy(rig.o, 1);
-	rig_arrive_n(5);
-	AFTER(rig_at(1000), "spawn 1, spawn 2");
-}
-
-TEST(the_pace_falls_back_when_the_queue_is_empty)
-{
-	begin_busy(rig_options(), 1);
-	rig_arrive_n(3);
-	AFTER(rig_at(200), "spawn 1, spawn 2");
-	rig_ready(1);
-	rig_ready(2);
-	AFTER(rig_done(0), "hand 1>1, hand 2>2, hand 3>0");
-	rig_arrive_n(5);
-	NOT_BEFORE(300, "spawn 3");
-}
-
-TEST(without_start_delay_all_processes_needed_start_at_once)
-{
-	rig.o.start_delay = 0;
-	begin_busy(rig.o, 1);
-	AFTER(rig_arrive(), "spawn 1");
-	AFTER(rig_arrive_n(2), "spawn 2, spawn 3");
-}
-
-TEST(without_start_delay_or_any_process_all_needed_start_at_once)
-{
-	rig.o.start_delay = 0;
-	rig.o.min_processes = 0;
-	rig.o.concurrency = 2;
-	LET(rig_add(&rig.o));
-	AFTER(rig_arrive_n(5), "spawn 0, spawn 1, spawn 2");
-}
-
-/* --- patience ------------------------------------------------------------ */
-
-/* An app of one busy process, which took so many milliseconds to start. */
-static void
-begin_measured(struct app_options o, int64_t took)
-{
-	rig_add(&o);
-	rig_at(took);
-	rig_ready(0);
-	LET(rig_arrive_n(o.concurrency));
-}
-
-TEST(a_waiter_waits_no_longer_than_a_start_takes)
-{
-	begin_measured(rig_options(), 5);
-	rig_arrive_n(2);
-	CHECK_EQ(10, rig_due());
-	NOT_BEFORE(10, "spawn 1");
-}
-
-TEST(a_start_of_over_start_delay_leaves_the_patience_at_start_delay)
-{
-	begin_measured(rig_options(), 101);
-	rig_arrive();
-	NOT_BEFORE(201, "spawn 1");
-}
-
-TEST(each_step_of_growth_waits_as_long_as_a_start_takes)
-{
-	begin_measured(rig_options(), 5);
-	rig_arrive_n(20);
-	AFTER(rig_at(10), "spawn 1");
-	NOT_BEFORE(15, "spawn 2");
-	AFTER(rig_at(20), "spawn 3, spawn 4");
-}
-
-TEST(each_start_halves_the_weight_of_those_before)
-{
-	begin_measured(rig_options(), 80);
-	CHECK_EQ(TSPAN_MSECONDS(80), rig.pool.apps[0].start_time);
-	rig_arrive();
-	AFTER(rig_at(160), "spawn 1");
-	rig_at(180);
-	rig_ready(1);
-	CHECK_EQ(TSPAN_MSECONDS(50), rig.pool.apps[0].start_time);
-}
-
-TEST(the_time_in_the_start_queue_is_no_part_of_a_start)
-{
-	LET(rig_add(&rig.o));
-	pool_start_queued(&rig.pool, 0, true, rig.now);
-	rig_at(60);
-	pool_start_queued(&rig.pool, 0, false, rig.now);
-	rig_at(65);
-	rig_ready(0);
-	CHECK_EQ(TSPAN_MSECONDS(5), rig.pool.apps[0].start_time);
-}
-
-TEST(the_first_start_that_is_measured_brings_a_due_growth_at_once)
-{
-	rig.o.min_processes = 0;
-	rig_add(&rig.o);
-	AFTER(rig_arrive_n(4), "spawn 0");
-	rig_at(5);
-	AFTER(rig_ready(0), "hand 0>0, spawn 1");
-}
-
-TEST(a_start_that_fails_measures_nothing)
-{
-	LET(rig_add(&rig.o));
-	rig_at(5);
-	rig_died(0, END_FAILURE);
-	CHECK_EQ(0, rig.pool.apps[0].start_time);
-}
-
-TEST(ready_after_measures_no_start)
-{
-	rig.o.sessions = false;
-	rig.o.listens = true;
-	rig.o.ready_after = TSPAN_MSECONDS(5);
-	LET(rig_add(&rig.o));
-	rig_spawned(0);
-	rig_at(5);
-	CHECK_EQ(1, rig.pool.apps[0].in_state[PROCESS_IDLE]);
-	CHECK_EQ(0, rig.pool.apps[0].start_time);
-}
-
-TEST(spare_processes_keep_to_start_delay)
-{
-	rig.o.min_idle = 1;
-	begin_measured(rig.o, 5);
-	CHECK_EQ(105, rig_due());
-	NOT_BEFORE(105, "spawn 1");
-}
-
 /* --- steps --------------------------------------------------------------- */
-
-TEST(a_linear_step_is_one_process_those_starting_not_counted)
-{
-	rig.o.growth = GROWTH_LINEAR;
-	begin_busy(rig.o, 1);
-	rig_arrive_n(20);
-	AFTER(rig_at(100), "spawn 1");
-	AFTER(rig_at(200), "spawn 2");
-	rig_ready(1);
-	AFTER(rig_ready(2), "hand 1>1, hand 2>2");
-	AFTER(rig_at(300), "spawn 3");
-}
 
 /* Processes are ready within a millisecond, and soon busy. */
 TEST(linear_steps_are_start_delay_apart_however_short_starts_are)
 {
 	rig.o.growth = GROWTH_LINEAR;
-	begin_busy(rig.o, 1);
+	rig_busy(rig.o, 1, 1);
 	rig_arrive_n(20);
 	for (uint32_t n = 1; n <= 5; n++) {
 		rig_at(100 * n - 1);
@@ -278,75 +34,16 @@ TEST(linear_steps_are_start_delay_apart_however_short_starts_are)
 	}
 }
 
-TEST(a_step_of_all_is_what_the_waiters_need_after_the_patience)
-{
-	rig.o.growth = GROWTH_ALL;
-	begin_busy(rig.o, 1);
-	rig_arrive_n(3);
-	NOT_BEFORE(100, "spawn 1, spawn 2, spawn 3");
-	rig_arrive();
-	NOT_BEFORE(200, "spawn 4");
-}
-
-/* --- the first process, and what comes back ------------------------------ */
-
-/* Waiters of the backoff are past start_delay by far. */
-TEST(after_the_first_of_old_waiters_the_pace_goes_on)
-{
-	rig.o.min_processes = 0;
-	rig_busy(rig.o, 1, 8);
-	rig_at(50);
-	rig_exits(0, END_SIGNAL);
-	AFTER(rig_at(1050), "spawn 0");
-	AFTER(rig_at(1150), "spawn 1");
-	AFTER(rig_at(1250), "spawn 2, spawn 3");
-}
-
-/* The connection has waited long, in a process that never read it. */
-TEST(a_connection_taken_back_makes_the_app_grow_at_once)
-{
-	begin_busy(rig.o, 2);
-	rig_arrive();
-	AFTER(rig_at(100), "spawn 2");
-	AFTER(rig_ready(2), "hand 2>2");
-	rig_at(40000);
-	rig_arrive();
-	AFTER(rig_at(40100), "spawn 3");
-	rig_ready(3);
-	rig_at(40150);
-	rig_died(0, END_SIGNAL);
-	AFTER(rig_retaken(0), "hand 3>3, spawn 4");
-	rig_gone(0);
-}
-
 /* --- ceilings ----------------------------------------------------------- */
-
-TEST(at_its_ceiling_an_app_has_no_deadline_for_growth)
-{
-	rig.o.max_processes = 1;
-	begin_busy(rig.o, 1);
-	rig_arrive();
-	/* The estimate of the need alone has one. */
-	CHECK_EQ(1000, rig_due());
-}
-
-TEST(a_raised_ceiling_serves_waiters_at_once)
-{
-	rig.o.max_processes = 1;
-	begin_busy(rig.o, 1);
-	rig_arrive_n(3);
-	AFTER(rig_at(5000), "");
-	rig.o.max_processes = 2;
-	AFTER(rig_change(0, &rig.o), "spawn 1");
-}
 
 /* Two apps of one busy process each under a ceiling of `max` for both. */
 static void
-begin_two(uint32_t max)
+begin_two(int64_t max, int64_t b)
 {
 	struct app_options o = rig_options();
 
-	rig_begin_with(rig_limits(), max);
+	(void)b;
+	rig_begin_with(rig_limits(), (uint32_t)max);
 	o.min_processes = 0;
 	rig_running(o, 1);
 	rig_running(o, 1);
@@ -354,35 +51,9 @@ begin_two(uint32_t max)
 	LET(rig_arrive_at(1));
 }
 
-TEST(a_process_that_is_leaving_takes_a_place_until_it_is_gone)
-{
-	begin_two(2);
-	rig_arrive_at(1);
-	rig_at(200);
-	rig_done(0);
-	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0");
-	CHECK_EQ(1, rig.pool.count);
-	AFTER(rig_died(0, END_EXIT), "");
-	AFTER(rig_gone(0), "spawn 0");
-}
-
-TEST(places_go_to_apps_in_the_order_of_asking)
-{
-	begin_two(2);
-	rig_arrive_at(1);
-	rig_at(50);
-	rig_arrive_at(0);
-	rig_arrive_at(0);
-	AFTER(rig_at(1000), "");
-	/* App 0 loses its process: the place is for app 1, which came first. */
-	LET(rig_done(0));
-	AFTER(rig_exits(0, END_EXIT), "spawn 0");
-	CHECK_EQ(1, rig_process(0)->app);
-}
-
 TEST(an_app_that_got_a_place_goes_to_the_end_of_the_line)
 {
-	begin_two(2);
+	begin_two(2, 0);
 	for (int i = 0; i < 6; i++) {
 		rig_arrive_at(1);
 		rig_arrive_at(0);
@@ -395,102 +66,153 @@ TEST(an_app_that_got_a_place_goes_to_the_end_of_the_line)
 	CHECK_EQ(0, rig_process(3)->app);
 }
 
-TEST(a_minimum_that_waits_for_a_place_gets_the_next_one)
-{
-	struct app_options o = rig_options();
+static const struct rig_verb verbs[] = { { "two", begin_two }, { NULL, NULL } };
 
-	begin_two(2);
-	rig_arrive_at(1);
-	rig_arrive_at(1);
-	rig_at(1000);
-	CHECK(rig_app(1)->places_wanted > 0);
-	o.min_processes = 2;
-	rig_change(0, &o);
-	CHECK_EQ(0, rig.pool.places.first);
-	LET(rig_done(1));
-	AFTER(rig_exits(1, END_EXIT), "spawn 1");
-	CHECK_EQ(0, rig_process(1)->app);
-	CHECK(rig_app(0)->places_wanted == 0);
-	CHECK(rig_app(1)->places_wanted > 0);
-}
+static const struct rig_play plays[] = {
+	/* Minimum. */
+	{ "an_app_is_ready_when_min_processes_are",
+	    { "tells", "min_processes = 2", "add -> *", "ready 0 ->",
+		"ready 1 -> tell 0 ready" } },
+	{ "without_sessions_an_app_is_ready_when_it_is_spawned",
+	    { "tells", "sessions = 0", "add -> *",
+		"spawned 0 -> tell 0 ready" } },
+	{ "an_end_above_the_minimum_is_not_replaced",
+	    { "busy 2 1", "done 0", "exits 0 exit ->" } },
+	{ "with_no_minimum_no_process_starts_before_a_connection_comes",
+	    { "min_processes = 0", "add", "at 10000 ->",
+		"arrive -> spawn 0" } },
+	{ "without_a_queue_the_first_connection_waits_for_the_first_process",
+	    { "min_processes = 0", "max_queue = 0", "close_when_full = 1",
+		"add", "arrive -> spawn 0", "arrive -> refuse 1 full",
+		"ready 0 -> hand 0>0" } },
+	{ "a_paused_listener_brings_the_first_process_too",
+	    { "min_processes = 0", "max_queue = 0", "add",
+		"paused 0 -> spawn 0", "ready 0 -> resume 0" } },
+	/* Waiters. */
+	{ "a_process_is_started_when_the_oldest_has_waited_start_delay",
+	    { "busy 1 1", "at 30", "arrive 5", "? due = 130",
+		"not_before 130 -> spawn 1" } },
+	{ "a_connection_served_within_start_delay_starts_no_process",
+	    { "busy 1 1", "arrive", "at 50", "done 0",
+		"at 1000 -> hand 1>0" } },
+	{ "the_pace_doubles_while_waiters_remain",
+	    { "busy 1 1", "arrive 20", "at 100 -> spawn 1",
+		"ready 1 -> hand 1>1", "not_before 200 -> spawn 2, spawn 3",
+		"ready 2", "ready 3 -> *",
+		"at 300 -> spawn 4, spawn 5, spawn 6, spawn 7" } },
+	{ "starting_processes_count_for_the_pace",
+	    { "busy 1 1", "arrive 20", "at 100 -> spawn 1", "at 200 -> spawn 2",
+		"at 300 -> spawn 3, spawn 4" } },
+	{ "with_concurrency_one_start_serves_several_waiters",
+	    { "concurrency = 4", "busy 1 4", "arrive 5",
+		"at 1000 -> spawn 1, spawn 2" } },
+	{ "the_pace_falls_back_when_the_queue_is_empty",
+	    { "busy 1 1", "arrive 3", "at 200 -> spawn 1, spawn 2", "ready 1",
+		"ready 2", "done 0 -> hand 1>1, hand 2>2, hand 3>0", "arrive 5",
+		"not_before 300 -> spawn 3" } },
+	{ "without_start_delay_all_processes_needed_start_at_once",
+	    { "start_delay = 0", "busy 1 1", "arrive -> spawn 1",
+		"arrive 2 -> spawn 2, spawn 3" } },
+	{ "without_start_delay_or_any_process_all_needed_start_at_once",
+	    { "start_delay = 0", "min_processes = 0", "concurrency = 2",
+		"add -> *", "arrive 5 -> spawn 0, spawn 1, spawn 2" } },
+	/* Patience. */
+	{ "a_waiter_waits_no_longer_than_a_start_takes",
+	    { "add", "at 5", "ready 0", "arrive 1 -> *", "arrive 2",
+		"? due = 10", "not_before 10 -> spawn 1" } },
+	{ "a_start_of_over_start_delay_leaves_the_patience_at_start_delay",
+	    { "add", "at 101", "ready 0", "arrive 1 -> *", "arrive",
+		"not_before 201 -> spawn 1" } },
+	{ "each_step_of_growth_waits_as_long_as_a_start_takes",
+	    { "add", "at 5", "ready 0", "arrive 1 -> *", "arrive 20",
+		"at 10 -> spawn 1", "not_before 15 -> spawn 2",
+		"at 20 -> spawn 3, spawn 4" } },
+	{ "each_start_halves_the_weight_of_those_before",
+	    { "add", "at 80", "ready 0", "arrive 1 -> *", "? start_time = 80ms",
+		"arrive", "at 160 -> spawn 1", "at 180", "ready 1",
+		"? start_time = 50ms" } },
+	{ "the_time_in_the_start_queue_is_no_part_of_a_start",
+	    { "add -> *", "start_queued 0 1", "at 60", "start_queued 0 0",
+		"at 65", "ready 0", "? start_time = 5ms" } },
+	{ "the_first_start_that_is_measured_brings_a_due_growth_at_once",
+	    { "min_processes = 0", "add", "arrive 4 -> spawn 0", "at 5",
+		"ready 0 -> hand 0>0, spawn 1" } },
+	{ "a_start_that_fails_measures_nothing",
+	    { "add -> *", "at 5", "died 0 failure", "? start_time = 0" } },
+	{ "spare_processes_keep_to_start_delay",
+	    { "min_idle = 1", "add", "at 5", "ready 0", "arrive 1 -> *",
+		"? due = 105", "not_before 105 -> spawn 1" } },
+	/* Steps. */
+	{ "a_linear_step_is_one_process_those_starting_not_counted",
+	    { "growth = linear", "busy 1 1", "arrive 20", "at 100 -> spawn 1",
+		"at 200 -> spawn 2", "ready 1", "ready 2 -> hand 1>1, hand 2>2",
+		"at 300 -> spawn 3" } },
+	{ "a_step_of_all_is_what_the_waiters_need_after_the_patience",
+	    { "growth = all", "busy 1 1", "arrive 3",
+		"not_before 100 -> spawn 1, spawn 2, spawn 3", "arrive",
+		"not_before 200 -> spawn 4" } },
+	/* The first process, and what comes back. */
+	/* Waiters of the backoff are past start_delay by far. */
+	{ "after_the_first_of_old_waiters_the_pace_goes_on",
+	    { "min_processes = 0", "busy 1 8", "at 50", "exits 0 signal",
+		"at 1050 -> spawn 0", "at 1150 -> spawn 1",
+		"at 1250 -> spawn 2, spawn 3" } },
+	/* The connection has waited long, in a process that never read it. */
+	{ "a_connection_taken_back_makes_the_app_grow_at_once",
+	    { "busy 2 2", "arrive", "at 100 -> spawn 2", "ready 2 -> hand 2>2",
+		"at 40000", "arrive", "at 40100 -> spawn 3", "ready 3",
+		"at 40150", "died 0 signal", "retaken 0 -> hand 3>3, spawn 4",
+		"gone 0" } },
+	/* Ceilings. */
+	{ "at_its_ceiling_an_app_has_no_deadline_for_growth",
+	    { "max_processes = 1", "busy 1 1", "arrive",
+		/* The estimate of the need alone has one. */
+		"? due = 1000" } },
+	{ "a_raised_ceiling_serves_waiters_at_once",
+	    { "max_processes = 1", "busy 1 1", "arrive 3", "at 5000 ->",
+		"max_processes = 2", "change -> spawn 1" } },
+	{ "a_process_that_is_leaving_takes_a_place_until_it_is_gone",
+	    { "two 2", "arrive_at 1", "at 200", "done 0", "retire -> stop 0",
+		"? count = 1", "died 0 exit ->", "gone 0 -> spawn 0" } },
+	{ "places_go_to_apps_in_the_order_of_asking",
+	    { "two 2", "arrive_at 1", "at 50", "arrive_at 0", "arrive_at 0",
+		"at 1000 ->", /* App 0 loses its process: the place is for app
+				 1, which came first. */
+		"done 0 -> *", "exits 0 exit -> spawn 0", "? app_of = 1" } },
+	{ "a_minimum_that_waits_for_a_place_gets_the_next_one",
+	    { "two 2", "arrive_at 1", "arrive_at 1", "at 1000",
+		"? places_wanted 1 > 0", "min_processes = 2", "change",
+		"? places_first = 0", "done 1 -> *", "exits 1 exit -> spawn 1",
+		"? app_of 1 = 0", "? places_wanted = 0",
+		"? places_wanted 1 > 0" } },
+	/* The wish of an app to grow comes last, its minimum first. */
+	{ "an_app_in_line_that_falls_below_its_minimum_goes_to_the_front",
+	    { "two 2", "arrive_at 1", "at 50", "arrive_at 0", "at 1000",
+		"? places_first = 1", "? places_count = 2", "min_processes = 2",
+		"change", "? places_first = 0", "? places_count = 2" } },
+	{ "an_app_that_got_a_place_goes_on_at_its_pace",
+	    { "two 2", "arrive_at 1", "arrive_at 1", "arrive_at 1",
+		"arrive_at 1", "at 100", "? places_wanted 1 > 0", "at 150",
+		"resize 8 0 -> spawn 2", "not_before 200 -> spawn 3" } },
+	{ "a_stuck_process_gives_its_place_to_the_line",
+	    { "two 2", "arrive_at 1", "at 1000",
+		"misbehaved 0 nonsense -> kill 0",
+		"not_before 6000 -> spawn 2" } },
+	/* The SPAWN is not taken out: the process has never lived. */
+	{ "a_start_that_was_called_off_gives_its_place_to_the_line",
+	    { "two 3", "arrive_at 1", "at 99", "arrive_at 0", "at 100",
+		"? app_of 2 = 1", "at 199", "? places_wanted > 0", "restart 1",
+		"? places_wanted = 0", "-> spawn 2, spawn 3",
+		"? app_of 2 = 0" } },
+	{ "an_app_in_line_without_waiters_any_more_gets_no_place",
+	    { "two 2", "arrive_at 1", "at 1000", "? places_wanted 1 > 0",
+		"done 1 -> *", "? places_wanted 1 = 0", "resize 4 0 ->" } },
+	{ "a_full_table_of_processes_is_a_ceiling_too",
+	    { "few_processes 2 20", "busy 2 4", "at 1000 ->",
+		"done 0 -> hand 2>0", "exits 0 exit -> spawn 0" } },
+	{ "ready_after_measures_no_start",
+	    { "sessions = 0", "listens = 1", "ready_after = 5ms", "add -> *",
+		"spawned 0", "at 5", "? idle = 1", "? start_time = 0" } },
+};
 
-/* The wish of an app to grow comes last, its minimum first. */
-TEST(an_app_in_line_that_falls_below_its_minimum_goes_to_the_front)
-{
-	struct app_options o = rig_options();
-
-	begin_two(2);
-	rig_arrive_at(1);
-	rig_at(50);
-	rig_arrive_at(0);
-	rig_at(1000);
-	CHECK_EQ(1, rig.pool.places.first);
-	CHECK_EQ(2, rig.pool.places.count);
-	o.min_processes = 2;
-	rig_change(0, &o);
-	CHECK_EQ(0, rig.pool.places.first);
-	CHECK_EQ(2, rig.pool.places.count);
-}
-
-TEST(an_app_that_got_a_place_goes_on_at_its_pace)
-{
-	begin_two(2);
-	for (int i = 0; i < 4; i++)
-		rig_arrive_at(1);
-	rig_at(100);
-	CHECK(rig_app(1)->places_wanted > 0);
-	rig_at(150);
-	AFTER(pool_resize(&rig.pool, 8, 0, rig.now), "spawn 2");
-	NOT_BEFORE(200, "spawn 3");
-}
-
-TEST(a_stuck_process_gives_its_place_to_the_line)
-{
-	begin_two(2);
-	rig_arrive_at(1);
-	rig_at(1000);
-	AFTER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now), "kill 0");
-	NOT_BEFORE(6000, "spawn 2");
-}
-
-/* The SPAWN is not taken out: the process has never lived. */
-TEST(a_start_that_was_called_off_gives_its_place_to_the_line)
-{
-	begin_two(3);
-	rig_arrive_at(1);
-	rig_at(99);
-	rig_arrive_at(0);
-	rig_at(100);
-	CHECK_EQ(1, rig_process(2)->app);
-	rig_at(199);
-	CHECK(rig_app(0)->places_wanted > 0);
-	pool_app_restart(&rig.pool, 1, rig.now);
-	CHECK(rig_app(0)->places_wanted == 0);
-	CHECK_STR("spawn 2, spawn 3", rig_did());
-	CHECK_EQ(0, rig_process(2)->app);
-}
-
-TEST(an_app_in_line_without_waiters_any_more_gets_no_place)
-{
-	begin_two(2);
-	rig_arrive_at(1);
-	rig_at(1000);
-	CHECK(rig_app(1)->places_wanted > 0);
-	LET(rig_done(1));
-	CHECK(rig_app(1)->places_wanted == 0);
-	AFTER(pool_resize(&rig.pool, 4, 0, rig.now), "");
-}
-
-TEST(a_full_table_of_processes_is_a_ceiling_too)
-{
-	struct pool_limits limits = rig_limits();
-
-	limits.processes = 2;
-	rig_begin_with(limits, 20);
-	rig_busy(rig.o, 2, 4);
-	AFTER(rig_at(1000), "");
-	AFTER(rig_done(0), "hand 2>0");
-	AFTER(rig_exits(0, END_EXIT), "spawn 0");
-}
-
-TESTS(rig_begin, rig_end)
+RIG_PLAYS(rig_begin, verbs)

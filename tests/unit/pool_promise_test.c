@@ -2,27 +2,15 @@
 
 #include "rig.h"
 
-/*
- * Options under which hardly anything but the need, and connections that would
- * be late, start a process.
- */
-static struct app_options
-promise_options(void)
-{
-	struct app_options o = rig_options();
-
-	o.target_wait = TSPAN_MSECONDS(20);
-	o.start_delay = TSPAN_SECONDS(100000);
-	o.stop_delay = TSPAN_SECONDS(10);
-	o.stop_timeout = TSPAN_SECONDS(100000);
-	return o;
-}
-
+/* Hardly anything but the need, and late connections, start a process. */
 static void
 begin(void)
 {
 	rig_begin();
-	rig.o = promise_options();
+	rig.o.target_wait = TSPAN_MSECONDS(20);
+	rig.o.start_delay = TSPAN_SECONDS(100000);
+	rig.o.stop_delay = TSPAN_SECONDS(10);
+	rig.o.stop_timeout = TSPAN_SECONDS(100000);
 }
 
 /* How many processes are idle or active. */
@@ -52,11 +40,12 @@ end_all(void)
 
 /* The processes serve what they have. */
 static void
-finish(uint32_t app)
+finish(int64_t app, int64_t b)
 {
+	(void)b;
 	for (uint32_t n = 0; n < rig.pool.nprocesses; n++)
 		if (rig_process(n)->state == PROCESS_ACTIVE &&
-		    rig_process(n)->app == app)
+		    rig_process(n)->app == (uint32_t)app)
 			(void)rig_done(n);
 }
 
@@ -82,7 +71,7 @@ serve_app(uint32_t app, unsigned seconds, unsigned n)
 			(void)rig_did();
 			start_all();
 			rig_at(at + 50 * round);
-			finish(app);
+			finish(app, 0);
 		}
 		(void)rig_did();
 		rig_at(at + 200);
@@ -91,16 +80,17 @@ serve_app(uint32_t app, unsigned seconds, unsigned n)
 }
 
 static void
-serve(unsigned seconds, unsigned n)
+serve(int64_t seconds, int64_t n)
 {
-	serve_app(0, seconds, n);
+	serve_app(0, (unsigned)seconds, (unsigned)n);
 }
 
 /* Lets time pass; each process that is told to stop is gone at once. */
 static void
-rest(unsigned seconds)
+rest(int64_t seconds, int64_t b)
 {
-	for (unsigned i = 0; i < seconds; i++) {
+	(void)b;
+	for (int64_t i = 0; i < seconds; i++) {
 		LET(rig_at(elapsed() + 1000));
 		end_all();
 	}
@@ -108,110 +98,29 @@ rest(unsigned seconds)
 
 /* --- starts ------------------------------------------------------------- */
 
-TEST(without_a_target_the_need_is_known_and_starts_and_stops_nothing)
-{
-	rig.o.target_wait = 0;
-	rig_running(rig.o, 2);
-	serve(20, 3);
-	CHECK_EQ(3, rig_app(0)->promise.need);
-	CHECK_EQ(2, ready(0));
-	rest(1000);
-	CHECK_EQ(2, ready(0));
-	CHECK_EQ(-1, rig_due());
-}
-
-TEST(the_need_is_started_without_the_patience_of_waiters)
-{
-	rig_running(rig.o, 1);
-	serve(1, 3);
-	CHECK_EQ(1, ready(0));
-	serve(2, 3);
-	CHECK_EQ(3, ready(0));
-	serve(60, 3);
-	CHECK_EQ(3, ready(0));
-}
-
 TEST(connections_one_after_the_other_need_one_process)
 {
 	rig_running(rig.o, 1);
 	for (unsigned i = 0; i < 2000; i++) {
 		LET(rig_arrive());
 		rig_at(elapsed() + 50);
-		finish(0);
+		finish(0, 0);
 	}
 	CHECK_STR("", rig_did());
 	CHECK_EQ(1, ready(0));
 }
 
-TEST(the_need_is_bound_by_max_processes)
-{
-	rig.o.max_processes = 2;
-	rig_running(rig.o, 1);
-	serve(60, 3);
-	CHECK_EQ(2, ready(0));
-	rig.o.max_processes = 1;
-	rig_change(0, &rig.o);
-	serve(60, 3);
-	CHECK_EQ(1, ready(0));
-}
-
-TEST(the_need_waits_for_a_pause_after_failures)
-{
-	rig_running(rig.o, 3);
-	serve(20, 3);
-	rig_died(0, END_SIGNAL);
-	AFTER(rig_gone(0), "");
-	AFTER(rig_at(elapsed() + 2500), "spawn 0");
-}
-
 /* The need of the app, as if an estimate had just found it. */
 static void
-set_need(uint32_t app, uint32_t need)
+set_need(int64_t app, int64_t need)
 {
-	struct app_options o = rig_app(app)->options;
+	struct app_options o = rig_app((uint32_t)app)->options;
 	struct promise *m = &rig.pool.apps[app].promise;
 
-	m->need = need;
+	m->need = (uint32_t)need;
 	m->sure = true;
 	m->updated = rig.now;
-	rig_change(app, &o);
-}
-
-TEST(a_process_of_one_session_has_its_successor_at_once)
-{
-	rig.o.exit_ends = true;
-	rig_running(rig.o, 3);
-	set_need(0, 3);
-	AFTER((void)rig_arrive(), "hand 0>0");
-	AFTER(rig_exits(0, END_EXIT), "spawn 3");
-}
-
-TEST(a_load_over_the_threshold_starts_none)
-{
-	rig.o.grow_threshold = 10;
-	rig_running(rig.o, 1);
-	(void)rig_arrive();
-	AFTER(rig_at(60000), "hand 0>0");
-}
-
-TEST(a_load_under_the_thresholds_stops_none)
-{
-	rig.o.multi_threshold = 50;
-	rig.o.target_wait = 0;
-	rig.o.kill_interval = TSPAN_SECONDS(1000);
-	rig_running(rig.o, 3);
-	LET(rig_arrive());
-	rig_at(50);
-	finish(0);
-	rig_at(60000);
-	CHECK(rig_app(0)->shrinking.marked > 0);
-	rig.o.target_wait = TSPAN_MSECONDS(20);
-	rig_change(0, &rig.o);
-	CHECK_EQ(0, rig_app(0)->shrinking.marked);
-	(void)rig_arrive();
-	rig_at(60050);
-	finish(0);
-	AFTER(rig_at(2000000), "hand 0>0");
+	rig_change((uint32_t)app, &o);
 }
 
 TEST(several_sessions_at_a_time_share_a_process)
@@ -241,11 +150,11 @@ TEST(a_wait_for_a_lock_is_none_for_a_process)
 		pool_lock_answered(&rig.pool, 0, LIMIT_GRANTED, 0, 0, rig.now);
 		LET(rig_arrive());
 		rig_at(elapsed() + 50);
-		finish(0);
+		finish(0, 0);
 		LET(pool_lock_answered(
 		    &rig.pool, 0, LIMIT_GRANTED, 0, 0, rig.now));
 		rig_at(elapsed() + 50);
-		LET(finish(0));
+		LET(finish(0, 0));
 	}
 	CHECK_EQ(1, ready(0));
 	CHECK_EQ(1, promise_least(&rig_app(0)->promise));
@@ -255,42 +164,16 @@ TEST(a_wait_for_a_lock_is_none_for_a_process)
 
 /* An app whose sessions take a second, with that many processes. */
 static void
-serving_a_second(struct app_options o, uint32_t n)
+serving_a_second(int64_t n, int64_t b)
 {
-	rig_running(o, n);
+	(void)b;
+	rig_running(rig.o, (uint32_t)n);
 	for (unsigned i = 0; i < PROMISE_EVIDENCE; i++) {
 		LET(rig_arrive());
 		rig_at(elapsed() + 1000);
-		finish(0);
+		finish(0, 0);
 	}
 	(void)rig_did();
-}
-
-TEST(late_connections_bring_a_process_each)
-{
-	serving_a_second(rig.o, 1);
-	AFTER((void)rig_arrive(), "hand 0>0");
-	AFTER((void)rig_arrive(), "spawn 1");
-	(void)rig_arrive();
-	AFTER((void)rig_arrive(), "spawn 2, spawn 3");
-}
-
-TEST(connections_that_are_served_in_ten_targets_are_not_late)
-{
-	rig.o.target_wait = TSPAN_MSECONDS(100);
-	serving_a_second(rig.o, 1);
-	(void)rig_arrive();
-	AFTER((void)rig_arrive(), "hand 0>0");
-	AFTER((void)rig_arrive(), "spawn 1, spawn 2");
-}
-
-TEST(what_is_late_is_bound_by_start_delay_too)
-{
-	rig.o.target_wait = TSPAN_SECONDS(10);
-	rig.o.start_delay = TSPAN_MSECONDS(99);
-	serving_a_second(rig.o, 1);
-	(void)rig_arrive();
-	AFTER((void)rig_arrive(), "hand 0>0, spawn 1");
 }
 
 /* Two processes that took 30 ms to start, and are busy. */
@@ -328,53 +211,19 @@ TEST(one_connection_waits_for_ten_targets_and_many_for_a_start)
 
 /* --- stops -------------------------------------------------------------- */
 
-TEST(processes_that_are_not_needed_stop_one_by_one_after_five_minutes)
-{
-	rig_running(rig.o, 1);
-	serve(60, 3);
-	CHECK_EQ(3, ready(0));
-	rest(280);
-	CHECK_EQ(3, ready(0));
-	rest(300);
-	CHECK_EQ(1, ready(0));
-	CHECK_EQ(2, rig_app(0)->figures.exits[END_LOAD]);
-}
-
 TEST(a_stop_keeps_stop_delay_and_takes_the_longest_idle)
 {
 	rig_running(rig.o, 4);
 	serve(20, 1);
 	/* 0 was first in line. */
 	while (ready(0) == 4)
-		rest(1);
+		rest(1, 0);
 	CHECK_EQ(PROCESS_GONE, rig_process(3)->state);
-	rest(8);
+	rest(8, 0);
 	CHECK_EQ(3, ready(0));
-	rest(2);
+	rest(2, 0);
 	CHECK_EQ(2, ready(0));
 	CHECK_EQ(PROCESS_GONE, rig_process(2)->state);
-}
-
-TEST(the_minimum_and_spare_processes_stay)
-{
-	for (int idle = 0; idle < 2; idle++) {
-		begin();
-		*(idle ? &rig.o.min_idle : &rig.o.min_processes) = 3;
-		rig_running(rig.o, 5);
-		serve(20, 1);
-		rest(600);
-		CHECK_EQ(3, ready(0));
-	}
-}
-
-TEST(processes_stay_while_nothing_is_known)
-{
-	rig_running(rig.o, 5);
-	LET(rig_arrive());
-	rig_at(50);
-	finish(0);
-	rest(1000);
-	CHECK_EQ(5, ready(0));
 }
 
 TEST(processes_stay_while_the_promise_is_broken)
@@ -391,47 +240,17 @@ TEST(processes_stay_while_the_promise_is_broken)
 	CHECK(ready(0) < 5);
 }
 
-TEST(an_idle_process_that_is_needed_stays)
-{
-	rig.o.max_idle_time = TSPAN_MSECONDS(100);
-	rig.o.stop_delay = 0;
-	rig_running(rig.o, 3);
-	serve(20, 3);
-	/* Each is idle for 150 ms of 200. */
-	CHECK_EQ(3, ready(0));
-	rest(600);
-	CHECK_EQ(1, ready(0));
-}
-
-TEST(the_last_process_of_an_app_stops_for_idleness_alone)
-{
-	rig.o.min_processes = 0;
-	rig_running(rig.o, 2);
-	serve(20, 1);
-	rest(3600);
-	CHECK_EQ(1, ready(0));
-}
-
-TEST(an_app_at_rest_has_no_deadline)
-{
-	rig_running(rig.o, 2);
-	serve(60, 2);
-	rest(3600);
-	CHECK_EQ(1, ready(0));
-	CHECK_EQ(-1, rig_due());
-}
-
 /* Nothing may stop while a connection waits in the backlog. */
 TEST(an_app_whose_listener_waits_for_a_number_has_no_deadline)
 {
 	struct pool_limits limits = rig_limits();
-	struct app_options o = promise_options();
+	struct app_options o = rig.o;
 
 	limits.conns = 3;
 	rig_begin_with(limits, 20);
 	rig_running(o, 3);
 	serve(4, 3);
-	rest(200);
+	rest(200, 0);
 	CHECK_EQ(3, ready(0));
 	o.min_processes = 0;
 	o.target_wait = 0;
@@ -441,7 +260,7 @@ TEST(an_app_whose_listener_waits_for_a_number_has_no_deadline)
 		(void)rig_arrive_at(1);
 	(void)rig_did();
 	rig_accept_paused(0);
-	rest(1);
+	rest(1, 0);
 	CHECK(rig_due() > 1000000);
 	CHECK_EQ(3, ready(0));
 }
@@ -450,7 +269,7 @@ TEST(an_app_whose_listener_waits_for_a_number_has_no_deadline)
 
 TEST(a_need_takes_an_idle_process_that_another_app_can_spare)
 {
-	struct app_options o = promise_options();
+	struct app_options o = rig.o;
 
 	rig_begin_with(rig_limits(), 6);
 	rig_running(o, 5);
@@ -463,7 +282,7 @@ TEST(a_need_takes_an_idle_process_that_another_app_can_spare)
 
 TEST(a_need_takes_no_process_that_another_app_needs)
 {
-	struct app_options o = promise_options();
+	struct app_options o = rig.o;
 
 	rig_begin_with(rig_limits(), 4);
 	rig_running(o, 3);
@@ -480,8 +299,10 @@ TEST(a_need_takes_no_process_that_another_app_needs)
 static void
 sharing(uint32_t first, uint32_t first_need, uint32_t second_need)
 {
-	struct app_options o = promise_options();
+	struct app_options o;
 
+	begin();
+	o = rig.o;
 	o.max_processes = 12;
 	o.start_delay = TSPAN_MSECONDS(50);
 	o.min_processes = 0;
@@ -528,4 +349,71 @@ TEST(busy_apps_share_places_by_their_needs)
 	CHECK_STR("stop 0", rig_did());
 }
 
-TESTS(begin, rig_end)
+static const struct rig_verb verbs[] = { { "serve", serve }, { "rest", rest },
+	{ "finish", finish }, { "need", set_need },
+	{ "seconds", serving_a_second }, { NULL, NULL } };
+
+static const struct rig_play plays[] = {
+	/* Starts. */
+	{ "without_a_target_the_need_is_known_and_starts_and_stops_nothing",
+	    { "target_wait = 0", "running 2", "serve 20 3", "? need = 3",
+		"? ready = 2", "rest 1000", "? ready = 2", "? due = -1" } },
+	{ "the_need_is_started_without_the_patience_of_waiters",
+	    { "running 1", "serve 1 3", "? ready = 1", "serve 2 3",
+		"? ready = 3", "serve 60 3", "? ready = 3" } },
+	{ "the_need_is_bound_by_max_processes",
+	    { "max_processes = 2", "running 1", "serve 60 3", "? ready = 2",
+		"max_processes = 1", "change", "serve 60 3", "? ready = 1" } },
+	{ "the_need_waits_for_a_pause_after_failures",
+	    { "running 3", "serve 20 3", "died 0 signal", "gone 0 ->",
+		"after 2500 -> spawn 0" } },
+	{ "a_process_of_one_session_has_its_successor_at_once",
+	    { "exit_ends = 1", "running 3", "need 0 3", "arrive -> hand 0>0",
+		"exits 0 exit -> spawn 3" } },
+	{ "a_load_over_the_threshold_starts_none",
+	    { "grow_threshold = 10", "running 1", "arrive",
+		"at 60000 -> hand 0>0" } },
+	{ "a_load_under_the_thresholds_stops_none",
+	    { "multi_threshold = 50", "target_wait = 0",
+		"kill_interval = 1000s", "running 3", "arrive -> *", "at 50",
+		"finish 0", "at 60000", "? marked > 0", "target_wait = 20ms",
+		"change", "? marked = 0", "arrive", "at 60050", "finish 0",
+		"at 2000000 -> hand 0>0" } },
+	/* Connections that wait. */
+	{ "late_connections_bring_a_process_each",
+	    { "seconds 1", "arrive -> hand 0>0", "arrive -> spawn 1", "arrive",
+		"arrive -> spawn 2, spawn 3" } },
+	{ "connections_that_are_served_in_ten_targets_are_not_late",
+	    { "target_wait = 100ms", "seconds 1", "arrive",
+		"arrive -> hand 0>0", "arrive -> spawn 1, spawn 2" } },
+	{ "what_is_late_is_bound_by_start_delay_too",
+	    { "target_wait = 10s", "start_delay = 99ms", "seconds 1", "arrive",
+		"arrive -> hand 0>0, spawn 1" } },
+	/* Stops. */
+	{ "processes_that_are_not_needed_stop_one_by_one_after_five_minutes",
+	    { "running 1", "serve 60 3", "? ready = 3", "rest 280",
+		"? ready = 3", "rest 300", "? ready = 1",
+		"? exits load = 2" } },
+	{ "processes_stay_while_nothing_is_known",
+	    { "running 5", "arrive -> *", "at 50", "finish 0", "rest 1000",
+		"? ready = 5" } },
+	{ "an_idle_process_that_is_needed_stays",
+	    { "max_idle_time = 100ms", "stop_delay = 0", "running 3",
+		"serve 20 3",
+		/* Each is idle for 150 ms of 200. */ "? ready = 3", "rest 600",
+		"? ready = 1" } },
+	{ "the_last_process_of_an_app_stops_for_idleness_alone",
+	    { "min_processes = 0", "running 2", "serve 20 1", "rest 3600",
+		"? ready = 1" } },
+	{ "an_app_at_rest_has_no_deadline",
+	    { "running 2", "serve 60 2", "rest 3600", "? ready = 1",
+		"? due = -1" } },
+	{ "the_minimum_stays",
+	    { "min_processes = 3", "running 5", "serve 20 1", "rest 600",
+		"? ready = 3" } },
+	{ "spare_processes_stay",
+	    { "min_idle = 3", "running 5", "serve 20 1", "rest 600",
+		"? ready = 3" } },
+};
+
+RIG_PLAYS(begin, verbs)

@@ -2,24 +2,7 @@
 
 #include "rig.h"
 
-/* An app of n idle processes that may stop after a second, 0 used last. */
-static void
-begin_idle(struct app_options o, uint32_t n)
-{
-	o.max_idle_time = TSPAN_SECONDS(1);
-	rig_running(o, n);
-}
-
 /* --- idle --------------------------------------------------------------- */
-
-TEST(a_process_stops_when_it_was_idle_for_max_idle_time)
-{
-	begin_idle(rig_options(), 2);
-	CHECK_EQ(1000, rig_due());
-	NOT_BEFORE(1000, "stop 1");
-	rig_exits(1, END_EXIT);
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_IDLE]);
-}
 
 /* Milliseconds from a start to READY, to a stop, and from that to the next. */
 TEST(an_idle_process_is_kept_for_what_a_start_costs)
@@ -47,234 +30,7 @@ TEST(an_idle_process_is_kept_for_what_a_start_costs)
 	}
 }
 
-/*
- * READY of a process that is stopping measures a start, too: 1 ms after one of
- * 400 ms, which makes 200.5 s of 300 s.
- */
-TEST(a_late_ready_brings_the_next_idle_stop_nearer)
-{
-	rig.o.max_idle_time = rig.o.stop_delay = APP_AUTO;
-	rig.o.stop_timeout = TSPAN_SECONDS(100000);
-	rig.o.min_processes = 3;
-	LET(rig_add(&rig.o));
-	pool_start_queued(&rig.pool, 2, true, rig.now);
-	rig_at(400);
-	pool_start_queued(&rig.pool, 2, false, rig.now);
-	rig_spawned(2);
-	rig_ready(0);
-	rig_ready(1);
-	rig.o.min_processes = 1;
-	rig_change(0, &rig.o);
-	AFTER(pool_unheard(&rig.pool, 2, true, rig.now), "stop 2");
-	rig_at(401);
-	CHECK(rig_ready(2));
-	CHECK_EQ(PROCESS_STOPPING, rig_process(2)->state);
-	NOT_BEFORE(200900, "stop 0");
-}
-
-/* Nothing tells how long the start of a process takes that listens itself. */
-TEST(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown)
-{
-	rig.o.sessions = false;
-	rig.o.listens = true;
-	rig.o.min_processes = 2;
-	rig.o.max_idle_time = APP_AUTO;
-	LET(rig_add(&rig.o));
-	rig_spawned(0);
-	rig_spawned(1);
-	rig.o.min_processes = 1;
-	rig_change(0, &rig.o);
-	NOT_BEFORE(300000, "stop 0");
-}
-
-TEST(idle_time_begins_when_the_last_session_ends)
-{
-	rig.o.min_processes = 0;
-	begin_idle(rig.o, 1);
-	rig_at(500);
-	LET(rig_arrive());
-	rig_at(5000);
-	rig_done(0);
-	NOT_BEFORE(6000, "stop 0");
-}
-
-TEST(the_least_recently_used_stops_first)
-{
-	begin_idle(rig_options(), 3);
-	rig_at(500);
-	LET(rig_arrive_n(3));
-	rig_done(1);
-	rig_at(510);
-	rig_done(2);
-	rig_at(520);
-	rig_done(0);
-	AFTER(rig_at(1510), "stop 1");
-	AFTER(rig_at(9000), "stop 2");
-}
-
-TEST(idle_stops_are_stop_delay_apart)
-{
-	rig.o.stop_delay = TSPAN_SECONDS(10);
-	begin_idle(rig.o, 4);
-	AFTER(rig_at(1000), "stop 3");
-	rig_exits(3, END_EXIT);
-	NOT_BEFORE(11000, "stop 2");
-	rig_exits(2, END_EXIT);
-	AFTER(rig_at(21000), "stop 1");
-}
-
-TEST(idle_stops_leave_min_processes)
-{
-	rig.o.min_processes = 2;
-	rig.o.stop_delay = 0;
-	begin_idle(rig.o, 4);
-	AFTER(rig_at(1000), "stop 3, stop 2");
-	rig_exits(3, END_EXIT);
-	rig_exits(2, END_EXIT);
-	AFTER(rig_at(1000000), "");
-	CHECK_EQ(-1, rig_due());
-}
-
-/* The backlog may need the process, which leaves with its app. */
-TEST(no_process_stops_for_idleness_while_its_app_is_closing)
-{
-	begin_idle(rig_options(), 1);
-	rig_at(5000);
-	AFTER(pool_app_close(&rig.pool, 0, rig.now), "");
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
-	CHECK_EQ(END_CLOSED, rig_process(0)->end);
-}
-
-TEST(without_max_idle_time_no_idle_process_stops)
-{
-	rig_running(rig_options(), 4);
-	AFTER(rig_at(100000000), "");
-}
-
-TEST(no_process_stops_while_another_is_starting)
-{
-	begin_idle(rig_options(), 2);
-	rig_arrive_n(3);
-	AFTER(rig_at(100), "hand 0>0, hand 1>1, spawn 2");
-	rig_done(0);
-	LET(rig_done(1));
-	rig_done(0);
-	AFTER(rig_at(5000), "");
-	AFTER(rig_ready(2), "stop 1");
-}
-
-/* --- ceilings ----------------------------------------------------------- */
-
-TEST(under_a_lowered_ceiling_idle_processes_stop_at_once)
-{
-	rig_running(rig.o, 4);
-	rig.o.max_processes = 2;
-	AFTER(rig_change(0, &rig.o), "stop 3, stop 2");
-}
-
-TEST(under_a_lowered_ceiling_busy_processes_stop_when_idle)
-{
-	rig_busy(rig.o, 3, 3);
-	rig.o.max_processes = 1;
-	AFTER(rig_change(0, &rig.o), "");
-	AFTER(rig_done(1), "stop 1");
-	AFTER(rig_done(0), "stop 0");
-	AFTER(rig_done(2), "");
-}
-
-TEST(over_a_lowered_ceiling_nothing_is_started)
-{
-	rig_busy(rig.o, 3, 5);
-	rig.o.max_processes = 2;
-	rig_change(0, &rig.o);
-	AFTER(rig_at(5000), "");
-}
-
-TEST(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop)
-{
-	rig_running(rig.o, 2);
-	rig_running(rig.o, 2);
-	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "stop 1, stop 3");
-}
-
-TEST(a_lowered_global_ceiling_leaves_each_app_its_minimum)
-{
-	rig.o.min_processes = 2;
-	rig_running(rig.o, 2);
-	rig.o.min_processes = 0;
-	rig_running(rig.o, 2);
-	rig_arrive_at(1);
-	LET(rig_arrive_at(1));
-	AFTER(pool_resize(&rig.pool, 2, 0, rig.now), "");
-	rig_done(2);
-	AFTER(rig_done(3), "stop 2, stop 3");
-}
-
 /* --- max_requests ------------------------------------------------------- */
-
-TEST(after_max_requests_a_process_retires_and_is_replaced)
-{
-	rig.o.max_requests = 2;
-	rig_busy(rig.o, 1, 1);
-	AFTER(rig_done(0), "");
-	AFTER(rig_arrive(), "hand 0>0, spawn 1");
-	AFTER(rig_done(0), "stop 0");
-	rig_exits(0, END_EXIT);
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
-	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
-}
-
-TEST(at_the_ceiling_a_replacement_waits_until_the_old_process_retires)
-{
-	rig.o.max_requests = 1;
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive(), "hand 0>0");
-	AFTER(rig_done(0), "stop 0, spawn 1");
-}
-
-/* Two long sessions of four that it could have do not block the app. */
-TEST(a_process_with_its_last_sessions_and_room_leaves_its_place)
-{
-	rig.o.max_requests = 2;
-	rig.o.concurrency = 4;
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive(), "hand 0>0");
-	AFTER(rig_arrive(), "hand 1>0, stop 0, spawn 1");
-	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	rig_ready(1);
-	AFTER(rig_arrive(), "hand 2>1");
-	rig_done_of(0, 0);
-	rig_done_of(0, 1);
-	rig_exits(0, END_EXIT);
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
-	CHECK_EQ(2, rig_app(0)->figures.completed);
-}
-
-TEST(no_process_is_handed_more_than_max_requests)
-{
-	rig.o.max_requests = 3;
-	rig.o.concurrency = 2;
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive_n(4), "hand 0>0, hand 1>0");
-	AFTER(rig_done_of(0, 0), "hand 2>0");
-	AFTER(rig_done_of(0, 1), "stop 0, spawn 1");
-	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-	AFTER(rig_done_of(0, 2), "");
-}
-
-TEST(a_connection_taken_back_does_not_count_against_max_requests)
-{
-	rig.o.max_requests = 2;
-	rig.o.concurrency = 2;
-	rig_busy(rig.o, 1, 2);
-	CHECK(rig_process(0)->expiring);
-	rig_hand_failed(1);
-	CHECK(!rig_process(0)->expiring);
-	CHECK_EQ(1, rig_process(0)->handed);
-}
 
 TEST(numbers_of_requests_differ_by_a_tenth)
 {
@@ -294,37 +50,110 @@ TEST(numbers_of_requests_differ_by_a_tenth)
 	CHECK(least < most);
 }
 
-TEST(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more)
-{
-	rig_serving(rig_options(), 1);
-	LET(rig_arrive_n(2));
-	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
-	AFTER(rig_done(0), "");
-	AFTER(rig_ready(1), "hand 1>1");
-	rig_exits(0, END_EXIT);
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_RETIRED]);
-	CHECK_EQ(0, rig_app(0)->backoff.until);
-}
+static const struct rig_play plays[] = {
+	/* Idle. */
+	{ "a_process_stops_when_it_was_idle_for_max_idle_time",
+	    { "max_idle_time = 1s", "running 2", "? due = 1000",
+		"not_before 1000 -> stop 1", "exits 1 exit",
+		"? exits idle = 1" } },
+	/*
+	 * READY of a process that is stopping measures a start, too: 1 ms after
+	 * one of 400 ms, which makes 200.5 s of 300 s.
+	 */
+	{ "a_late_ready_brings_the_next_idle_stop_nearer",
+	    { "max_idle_time = auto", "stop_delay = auto",
+		"stop_timeout = 100000s", "min_processes = 3", "add -> *",
+		"start_queued 2 1", "at 400", "start_queued 2 0", "spawned 2",
+		"ready 0", "ready 1", "min_processes = 1", "change",
+		"unheard 2 1 -> stop 2", "at 401", "ready 2",
+		"? state 2 = stopping", "not_before 200900 -> stop 0" } },
+	/*
+	 * Nothing tells how long the start of a process takes that listens
+	 * itself.
+	 */
+	{ "an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown",
+	    { "sessions = 0", "listens = 1", "min_processes = 2",
+		"max_idle_time = auto", "add -> *", "spawned 0", "spawned 1",
+		"min_processes = 1", "change",
+		"not_before 300000 -> stop 0" } },
+	{ "idle_time_begins_when_the_last_session_ends",
+	    { "min_processes = 0", "max_idle_time = 1s", "running 1", "at 500",
+		"arrive -> *", "at 5000", "done 0",
+		"not_before 6000 -> stop 0" } },
+	{ "the_least_recently_used_stops_first",
+	    { "max_idle_time = 1s", "running 3", "at 500", "arrive 3 -> *",
+		"done 1", "at 510", "done 2", "at 520", "done 0",
+		"at 1510 -> stop 1", "at 9000 -> stop 2" } },
+	{ "idle_stops_are_stop_delay_apart",
+	    { "stop_delay = 10s", "max_idle_time = 1s", "running 4",
+		"at 1000 -> stop 3", "exits 3 exit",
+		"not_before 11000 -> stop 2", "exits 2 exit",
+		"at 21000 -> stop 1" } },
+	{ "idle_stops_leave_min_processes",
+	    { "min_processes = 2", "stop_delay = 0", "max_idle_time = 1s",
+		"running 4", "at 1000 -> stop 3, stop 2", "exits 3 exit",
+		"exits 2 exit", "at 1000000 ->", "? due = -1" } },
+	/* The backlog may need the process, which leaves with its app. */
+	{ "no_process_stops_for_idleness_while_its_app_is_closing",
+	    { "max_idle_time = 1s", "running 1", "at 5000", "close ->",
+		"drained -> stop 0", "? end 0 = closed" } },
+	{ "without_max_idle_time_no_idle_process_stops",
+	    { "running 4", "at 100000000 ->" } },
+	{ "no_process_stops_while_another_is_starting",
+	    { "max_idle_time = 1s", "running 2", "arrive 3",
+		"at 100 -> hand 0>0, hand 1>1, spawn 2", "done 0",
+		"done 1 -> *", "done 0", "at 5000 ->", "ready 2 -> stop 1" } },
+	/* Ceilings. */
+	{ "under_a_lowered_ceiling_idle_processes_stop_at_once",
+	    { "running 4", "max_processes = 2", "change -> stop 3, stop 2" } },
+	{ "under_a_lowered_ceiling_busy_processes_stop_when_idle",
+	    { "busy 3 3", "max_processes = 1", "change ->", "done 1 -> stop 1",
+		"done 0 -> stop 0", "done 2 ->" } },
+	{ "over_a_lowered_ceiling_nothing_is_started",
+	    { "busy 3 5", "max_processes = 2", "change", "at 5000 ->" } },
+	{ "under_a_lowered_global_ceiling_idle_processes_of_any_app_stop",
+	    { "running 2", "running 2", "resize 2 0 -> stop 1, stop 3" } },
+	{ "a_lowered_global_ceiling_leaves_each_app_its_minimum",
+	    { "min_processes = 2", "running 2", "min_processes = 0",
+		"running 2", "arrive_at 1", "arrive_at 1 -> *", "resize 2 0 ->",
+		"done 2", "done 3 -> stop 2, stop 3" } },
+	/* Max_requests. */
+	{ "after_max_requests_a_process_retires_and_is_replaced",
+	    { "max_requests = 2", "busy 1 1", "done 0 ->",
+		"arrive -> hand 0>0, spawn 1", "done 0 -> stop 0",
+		"exits 0 exit", "? exits max_requests = 1",
+		"? spawn_failures = 0" } },
+	{ "at_the_ceiling_a_replacement_waits_until_the_old_process_retires",
+	    { "max_requests = 1", "max_processes = 1", "running 1",
+		"arrive -> hand 0>0", "done 0 -> stop 0, spawn 1" } },
+	/* Two long sessions of four that it could have do not block the app. */
+	{ "a_process_with_its_last_sessions_and_room_leaves_its_place",
+	    { "max_requests = 2", "concurrency = 4", "max_processes = 1",
+		"running 1", "arrive -> hand 0>0",
+		"arrive -> hand 1>0, stop 0, spawn 1", "? state 0 = retiring",
+		"ready 1", "arrive -> hand 2>1", "done 0 0", "done 0 1",
+		"exits 0 exit", "? exits max_requests = 1",
+		"? completed = 2" } },
+	{ "no_process_is_handed_more_than_max_requests",
+	    { "max_requests = 3", "concurrency = 2", "max_processes = 1",
+		"running 1", "arrive 4 -> hand 0>0, hand 1>0",
+		"done 0 0 -> hand 2>0", "done 0 1 -> stop 0, spawn 1",
+		"? state 0 = retiring", "done 0 2 ->" } },
+	{ "a_connection_taken_back_does_not_count_against_max_requests",
+	    { "max_requests = 2", "concurrency = 2", "busy 1 2",
+		"? expiring = 1", "hand_failed 1", "? expiring = 0",
+		"? handed = 1" } },
+	{ "under_a_lowered_ceiling_a_freed_process_stops_before_it_serves",
+	    { "busy 3 5", "max_processes = 2", "change", "done 0 -> stop 0",
+		"done 1 -> hand 3>1" } },
+	{ "in_an_app_of_jobs_processes_over_a_lowered_minimum_stop",
+	    { "sessions = 0", "running 0", "min_processes = 3", "change -> *",
+		"spawned 0", "spawned 1", "spawned 2", "min_processes = 1",
+		"change -> stop 0, stop 1" } },
+	{ "a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more",
+	    { "serving 1", "arrive 2 -> *", "retire 0 -> stop 0, spawn 1",
+		"done 0 ->", "ready 1 -> hand 1>1", "exits 0 exit",
+		"? exits retired = 1", "? backoff = 0" } },
+};
 
-TEST(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves)
-{
-	rig_busy(rig.o, 3, 5);
-	rig.o.max_processes = 2;
-	rig_change(0, &rig.o);
-	AFTER(rig_done(0), "stop 0");
-	AFTER(rig_done(1), "hand 3>1");
-}
-
-TEST(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop)
-{
-	rig.o.sessions = false;
-	rig_running(rig.o, 0);
-	rig.o.min_processes = 3;
-	LET(rig_change(0, &rig.o));
-	for (uint32_t n = 0; n < 3; n++)
-		rig_spawned(n);
-	rig.o.min_processes = 1;
-	AFTER(rig_change(0, &rig.o), "stop 0, stop 1");
-}
-
-TESTS(rig_begin, rig_end)
+RIG_PLAYS(rig_begin, NULL)

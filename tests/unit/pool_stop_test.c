@@ -2,238 +2,7 @@
 
 #include "rig.h"
 
-/* --- one process -------------------------------------------------------- */
-
-TEST(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck)
-{
-	rig.tells = true;
-	rig_serving(rig_options(), 1);
-	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
-	NOT_BEFORE(20000, "term 0");
-	NOT_BEFORE(25000, "kill 0");
-	NOT_BEFORE(30000, "tell 0 stuck, term 1, tell 0 backoff");
-	CHECK_EQ(1, rig_app(0)->stuck);
-}
-
-TEST(a_stuck_process_that_dies_after_all_frees_its_number)
-{
-	rig_running(rig_options(), 1);
-	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
-	LET(rig_at(60000));
-	rig_exits(0, END_SIGNAL);
-	CHECK_EQ(0, rig_app(0)->stuck);
-	CHECK_EQ(1, rig.pool.free_processes.count);
-}
-
-TEST(a_process_whose_start_was_not_carried_out_is_gone_at_once)
-{
-	rig_add(&rig.o);
-	AFTER(rig_leave(0), "over 0");
-	CHECK_EQ(0, rig.pool.living);
-}
-
-TEST(a_process_told_to_stop_while_it_is_spawned_stops_then)
-{
-	AFTER(rig_add(&rig.o), "spawn 0");
-	AFTER(rig_leave(0), "stop 0");
-	rig_spawned(0);
-	CHECK(rig_ready(0));
-	CHECK_EQ(0, app_processes(rig_app(0)));
-	AFTER(rig_exits(0, END_EXIT), "over 0");
-}
-
-TEST(a_process_told_to_stop_that_could_not_be_spawned_is_gone)
-{
-	AFTER(rig_add(&rig.o), "spawn 0");
-	AFTER(rig_leave(0), "stop 0");
-	AFTER(rig_spawn_failed(0, false), "over 0");
-	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
-}
-
-TEST(timeouts_of_zero_go_through_all_steps_at_once)
-{
-	rig.o.stop_timeout = 0;
-	rig.o.kill_timeout = 0;
-	rig_serving(rig.o, 1);
-	AFTER(pool_retire(&rig.pool, 0, rig.now), "stop 0, spawn 1");
-	AFTER(rig_at(0), "term 0, kill 0");
-	CHECK(rig_process(0)->stuck);
-}
-
-/* --- detached ----------------------------------------------------------- */
-
-TEST(a_detached_process_has_its_successor_at_once_beyond_no_ceiling)
-{
-	rig_begin_with(rig_limits(), 2);
-	rig.o.min_processes = rig.o.max_processes = 2;
-	rig_running(rig.o, 2);
-	AFTER(rig_arrive(), "hand 0>0");
-	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 2");
-	CHECK_EQ(PROCESS_DETACHED, rig_process(0)->state);
-	CHECK_EQ(2, app_processes(rig_app(0)));
-	CHECK_EQ(2, rig.pool.living);
-	CHECK_EQ(1, rig_app(0)->figures.sessions);
-}
-
-TEST(a_detached_process_is_told_to_stop_after_its_last_session)
-{
-	rig.o.concurrency = 2;
-	rig_busy(rig.o, 1, 2);
-	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 1");
-	rig_ready(1);
-	AFTER(rig_arrive(), "hand 2>1");
-	/* Nothing ends the sessions: not stop_timeout either. */
-	rig_at(3600000);
-	AFTER(rig_done_of(0, 0), "");
-	AFTER(rig_done_of(0, 1), "stop 0");
-	AFTER(rig_at(3620000), "term 0");
-	rig_exits(0, END_SIGNAL);
-	CHECK_EQ(2, rig_app(0)->figures.completed);
-	CHECK_EQ(0, rig_app(0)->figures.lost);
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_DETACHED]);
-}
-
-TEST(an_idle_process_above_the_minimum_that_is_detached_has_a_successor)
-{
-	rig_running(rig_options(), 3);
-	AFTER(pool_detach(&rig.pool, 1, rig.now), "stop 1, spawn 3");
-	CHECK_EQ(3, app_processes(rig_app(0)));
-}
-
-TEST(a_detached_process_stops_with_its_app)
-{
-	rig_busy(rig_options(), 1, 1);
-	LET(pool_detach(&rig.pool, 0, rig.now));
-	rig_ready(1);
-	AFTER(rig_leave(0), "stop 0, stop 1");
-	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
-}
-
-TEST(a_session_of_a_detached_process_ends_at_request_timeout)
-{
-	rig.o.request_timeout = TSPAN_SECONDS(5);
-	rig_busy(rig.o, 1, 1);
-	LET(pool_detach(&rig.pool, 0, rig.now));
-	rig_ready(1);
-	AFTER(rig_at(5000), "term 0");
-}
-
-TEST(a_connection_that_comes_back_from_a_detached_process_is_served)
-{
-	rig_running(rig_options(), 2);
-	AFTER(rig_arrive(), "hand 0>0");
-	AFTER(pool_detach(&rig.pool, 0, rig.now), "spawn 2");
-	AFTER(rig_hand_failed(0), "stop 0, hand 0>1");
-}
-
 /* --- one app ------------------------------------------------------------ */
-
-TEST(a_closing_app_serves_waiters_and_newcomers)
-{
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive_n(2), "hand 0>0");
-	pool_app_close(&rig.pool, 0, rig.now);
-	CHECK(pool_may_accept(&rig.pool, 0));
-	rig_arrive();
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "");
-	AFTER(rig_done(0), "hand 1>0");
-	AFTER(rig_done(0), "hand 2>0, stop 0");
-	AFTER(rig_done(0), "");
-	AFTER(rig_exits(0, END_EXIT), "over 0");
-	CHECK_EQ(3, rig_app(0)->figures.completed);
-}
-
-TEST(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need)
-{
-	rig_running(rig_options(), 1);
-	rig_at(40000);
-	pool_app_close(&rig.pool, 0, rig.now);
-	AFTER(rig_exits(0, END_SIGNAL), "");
-	AFTER(rig_arrive(), "spawn 0");
-}
-
-/* A process that hangs would keep the app, and its waiters, for ever. */
-TEST(a_leaving_app_ends_after_its_stop_timeout)
-{
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive_n(2), "hand 0>0");
-	pool_app_close(&rig.pool, 0, rig.now);
-	NOT_BEFORE(20000, "refuse 1 stopping, term 0");
-	CHECK_EQ(1, rig_app(0)->figures.refused);
-	AFTER(rig_at(25000), "kill 0");
-	/* Connections it has not received are not served any more, either. */
-	rig_died(0, END_SIGNAL);
-	AFTER(rig_retaken(0), "refuse 0 stopping");
-	rig_gone(0);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "over 0");
-}
-
-TEST(a_leaving_app_comes_back_with_its_waiters_and_processes)
-{
-	rig.o.max_processes = 1;
-	rig_running(rig.o, 1);
-	AFTER(rig_arrive_n(2), "hand 0>0");
-	rig_leave(0);
-	pool_app_resume(&rig.pool, 0, rig.now);
-	AFTER(rig_at(30000), "");
-	AFTER(rig_done(0), "hand 1>0");
-}
-
-TEST(a_leaving_app_whose_processes_stop_comes_back_with_others)
-{
-	rig_running(rig_options(), 1);
-	AFTER(rig_leave(0), "stop 0");
-	AFTER(pool_app_resume(&rig.pool, 0, rig.now), "spawn 1");
-	AFTER(rig_exits(0, END_EXIT), "");
-}
-
-TEST(an_app_that_is_over_may_be_freed_and_its_number_used_again)
-{
-	rig_running(rig.o, 1);
-	AFTER(rig_leave(0), "stop 0");
-	AFTER(rig_exits(0, END_EXIT), "over 0");
-	pool_app_free(&rig.pool, 0);
-	CHECK_EQ(0, rig_add(&rig.o));
-	CHECK_STR("spawn 0", rig_did());
-	CHECK_EQ(0, rig_app(0)->figures.completed);
-}
-
-/* The last process of an app loses no unread connection, either. */
-TEST(a_closing_app_serves_what_its_last_process_did_not_receive)
-{
-	rig_busy(rig.o, 1, 1);
-	AFTER(rig_leave(0), "stop 0");
-	rig_died(0, END_SIGNAL);
-	AFTER(rig_retaken(0), "spawn 1");
-	rig_gone(0);
-	AFTER(rig_ready(1), "hand 0>1, stop 1");
-	rig_done(1);
-	AFTER(rig_exits(1, END_EXIT), "over 0");
-	CHECK_EQ(1, rig_app(0)->figures.completed);
-}
-
-TEST(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout)
-{
-	/* The app's kill_timeout is 5 s. */
-	rig_busy(rig_options(), 1, 1);
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
-	AFTER(rig_at(1000), "term 0, kill 0");
-	NOT_BEFORE(3500, "over 0");
-}
-
-TEST(an_app_is_over_again_when_its_stuck_process_is_gone)
-{
-	rig_busy(rig_options(), 1, 1);
-	rig_leave(0);
-	AFTER(rig_at(60000), "stop 0, term 0, kill 0, over 0");
-	CHECK_EQ(1, rig_app(0)->stuck);
-	rig_died(0, END_SIGNAL);
-	AFTER(rig_retaken(0), "refuse 0 stopping");
-	AFTER(rig_gone(0), "over 0");
-	pool_app_free(&rig.pool, 0);
-}
 
 /* A number must not be free before the refusal is carried out. */
 TEST(an_app_is_over_after_its_last_refusal)
@@ -251,35 +20,6 @@ TEST(an_app_is_over_after_its_last_refusal)
 	CHECK(rig_app(0)->phase != APP_OVER);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(APP_OVER, rig_app(0)->phase);
-}
-
-TEST(an_app_that_waits_for_a_place_can_end)
-{
-	rig_begin_with(rig_limits(), 1);
-	rig_running(rig.o, 1);
-	rig.o.min_processes = 0;
-	rig.o.queue_timeout = TSPAN_SECONDS(1);
-	rig_add(&rig.o);
-	rig_arrive_at(1);
-	CHECK(rig_app(1)->places_wanted > 0);
-	rig_leave(1);
-	AFTER(rig_at(1000), "refuse 0 late, over 1");
-	CHECK(rig_app(1)->places_wanted == 0);
-	pool_app_free(&rig.pool, 1);
-	CHECK_EQ(1, rig_add(&rig.o));
-}
-
-TEST(accepting_paused_after_the_drain_delays_no_end)
-{
-	rig.o.max_queue = 0;
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 1);
-	rig_hand_failed(0);
-	rig_leave(0);
-	rig_accept_paused(0);
-	AFTER(rig_at(10), "hand 0>0, stop 0");
-	rig_done(0);
-	AFTER(rig_exits(0, END_EXIT), "over 0");
 }
 
 /* An app is over, and there are news of it that were not taken out. */
@@ -314,114 +54,142 @@ TEST(no_news_are_told_of_the_former_app_of_a_number)
 	CHECK_STR("spawn 0", rig_did());
 }
 
-TEST(accepting_paused_before_the_drain_delays_no_end)
-{
-	rig.o.max_queue = 0;
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 1);
-	rig_accept_paused(0);
-	AFTER(pool_app_close(&rig.pool, 0, rig.now), "");
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
-}
+static const struct rig_play plays[] = {
+	/* One process. */
+	{ "a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck",
+	    { "tells", "serving 1", "retire -> stop 0, spawn 1",
+		"not_before 20000 -> term 0", "not_before 25000 -> kill 0",
+		"not_before 30000 -> tell 0 stuck, term 1, tell 0 backoff",
+		"? stuck = 1" } },
+	{ "a_stuck_process_that_dies_after_all_frees_its_number",
+	    { "running 1", "misbehaved 0 nonsense", "at 60000 -> *",
+		"exits 0 signal", "? stuck = 0", "? free_processes = 1" } },
+	{ "a_process_whose_start_was_not_carried_out_is_gone_at_once",
+	    { "add", "leave 0 -> over 0", "? living = 0" } },
+	{ "a_process_told_to_stop_while_it_is_spawned_stops_then",
+	    { "add -> spawn 0", "leave 0 -> stop 0", "spawned 0", "ready 0",
+		"? processes = 0", "exits 0 exit -> over 0" } },
+	{ "a_process_told_to_stop_that_could_not_be_spawned_is_gone",
+	    { "add -> spawn 0", "leave 0 -> stop 0",
+		"spawn_failed 0 0 -> over 0", "? spawn_failures = 0" } },
+	{ "timeouts_of_zero_go_through_all_steps_at_once",
+	    { "stop_timeout = 0", "kill_timeout = 0", "serving 1",
+		"retire -> stop 0, spawn 1", "at 0 -> term 0, kill 0",
+		"? is_stuck = 1" } },
+	/* Detached. */
+	{ "a_detached_process_has_its_successor_at_once_beyond_no_ceiling",
+	    { "begin 2", "min_processes = 2", "max_processes = 2", "running 2",
+		"arrive -> hand 0>0", "detach -> spawn 2",
+		"? state 0 = detached", "? processes = 2", "? living = 2",
+		"? sessions = 1" } },
+	{ "a_detached_process_is_told_to_stop_after_its_last_session",
+	    { "concurrency = 2", "busy 1 2", "detach -> spawn 1", "ready 1",
+		"arrive -> hand 2>1",
+		/* Nothing ends the sessions: not stop_timeout either. */
+		"at 3600000", "done 0 0 ->", "done 0 1 -> stop 0",
+		"at 3620000 -> term 0", "exits 0 signal", "? completed = 2",
+		"? lost = 0", "? exits detached = 1" } },
+	{ "an_idle_process_above_the_minimum_that_is_detached_has_a_successor",
+	    { "running 3", "detach 1 -> stop 1, spawn 3", "? processes = 3" } },
+	{ "a_detached_process_stops_with_its_app",
+	    { "busy 1 1", "detach -> *", "ready 1", "leave 0 -> stop 0, stop 1",
+		"? state 0 = retiring" } },
+	{ "a_session_of_a_detached_process_ends_at_request_timeout",
+	    { "request_timeout = 5s", "busy 1 1", "detach -> *", "ready 1",
+		"at 5000 -> term 0" } },
+	{ "a_connection_that_comes_back_from_a_detached_process_is_served",
+	    { "running 2", "arrive -> hand 0>0", "detach -> spawn 2",
+		"hand_failed 0 -> stop 0, hand 0>1" } },
+	/* One app. */
+	{ "a_closing_app_serves_waiters_and_newcomers",
+	    { "max_processes = 1", "running 1", "arrive 2 -> hand 0>0", "close",
+		"? may_accept = 1", "arrive", "drained ->",
+		"done 0 -> hand 1>0", "done 0 -> hand 2>0, stop 0", "done 0 ->",
+		"exits 0 exit -> over 0", "? completed = 3" } },
+	{ "a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need",
+	    { "running 1", "at 40000", "close", "exits 0 signal ->",
+		"arrive -> spawn 0" } },
+	/*
+	 * A process that hangs would keep the app, and its waiters, for ever.
+	 */
+	{ "a_leaving_app_ends_after_its_stop_timeout",
+	    { "max_processes = 1", "running 1", "arrive 2 -> hand 0>0", "close",
+		"not_before 20000 -> refuse 1 stopping, term 0",
+		"? refused = 1", "at 25000 -> kill 0",
+		/* Connections it has not received are not served any more,
+		   either. */
+		"died 0 signal", "retaken 0 -> refuse 0 stopping", "gone 0",
+		"drained -> over 0" } },
+	{ "a_leaving_app_comes_back_with_its_waiters_and_processes",
+	    { "max_processes = 1", "running 1", "arrive 2 -> hand 0>0",
+		"leave 0", "resume", "at 30000 ->", "done 0 -> hand 1>0" } },
+	{ "a_leaving_app_whose_processes_stop_comes_back_with_others",
+	    { "running 1", "leave 0 -> stop 0", "resume -> spawn 1",
+		"exits 0 exit ->" } },
+	{ "an_app_that_is_over_may_be_freed_and_its_number_used_again",
+	    { "running 1", "leave 0 -> stop 0", "exits 0 exit -> over 0",
+		"free", "add -> spawn 0", "? completed = 0" } },
+	/* The last process of an app loses no unread connection, either. */
+	{ "a_closing_app_serves_what_its_last_process_did_not_receive",
+	    { "busy 1 1", "leave 0 -> stop 0", "died 0 signal",
+		"retaken 0 -> spawn 1", "gone 0", "ready 1 -> hand 0>1, stop 1",
+		"done 1", "exits 1 exit -> over 0", "? completed = 1" } },
+	{ "a_stuck_process_delays_the_end_by_half_of_its_kill_timeout",
+	    { /* The app's kill_timeout is 5 s. */ "busy 1 1", "stop_now 1s",
+		"at 1000 -> term 0, kill 0", "not_before 3500 -> over 0" } },
+	{ "an_app_is_over_again_when_its_stuck_process_is_gone",
+	    { "busy 1 1", "leave 0",
+		"at 60000 -> stop 0, term 0, kill 0, over 0", "? stuck = 1",
+		"died 0 signal", "retaken 0 -> refuse 0 stopping",
+		"gone 0 -> over 0", "free" } },
+	{ "an_app_that_waits_for_a_place_can_end",
+	    { "begin 1", "running 1", "min_processes = 0", "queue_timeout = 1s",
+		"add", "arrive_at 1", "? places_wanted 1 > 0", "leave 1",
+		"at 1000 -> refuse 0 late, over 1", "? places_wanted 1 = 0",
+		"free 1", "add" } },
+	{ "accepting_paused_after_the_drain_delays_no_end",
+	    { "max_queue = 0", "max_processes = 1", "busy 1 1", "hand_failed 0",
+		"leave 0", "paused 0", "at 10 -> hand 0>0, stop 0", "done 0",
+		"exits 0 exit -> over 0" } },
+	{ "accepting_paused_before_the_drain_delays_no_end",
+	    { "max_queue = 0", "max_processes = 1", "busy 1 1", "paused 0",
+		"close ->", "drained -> stop 0" } },
+	/* Everything. */
+	{ "the_whole_stop_serves_what_waits_within_its_budget",
+	    { "max_processes = 1", "busy 1 3", "stop 10s 2s", "drained",
+		"done 0 -> hand 1>0",
+		"not_before 8000 -> refuse 2 stopping, term 0",
+		"not_before 10000 -> kill 0", "exits 0 signal -> over 0",
+		"? lost = 1" } },
+	{ "the_whole_stop_ends_early_when_nothing_is_left",
+	    { "running 2", "stop 10s 2s", "->", "drained -> stop 0, stop 1",
+		"exits 0 exit", "exits 1 exit -> over 0",
+		"? exits shutdown = 2" } },
+	{ "no_app_is_kept_at_its_minimum_while_all_stops",
+	    { "running 1", "at 40000", "stop 10s 2s", "exits 0 signal ->" } },
+	{ "a_grace_beyond_the_budget_begins_at_once",
+	    { "running 1", "stop 1s 5s", "at 0 -> term 0",
+		"at 1000 -> kill 0" } },
+	{ "stop_now_refuses_waiters_and_terminates_all",
+	    { "max_processes = 2", "min_processes = 2", "busy 2 3",
+		"stop_now 3s -> refuse 2 stopping, term 0, term 1",
+		"? may_accept = 0", "at 3000 -> kill 0, kill 1" } },
+	{ "a_second_stop_now_ends_sooner",
+	    { "running 1", "stop_now 3s -> term 0", "stop_now 5s", "at 1000 ->",
+		"stop_now 0", "at 1000 -> kill 0" } },
+	{ "stop_now_overtakes_a_graceful_stop",
+	    { "busy 1 1", "stop 100s 5s", "drained -> stop 0", "at 1000",
+		"stop_now 3s -> term 0", "at 4000 -> kill 0" } },
+	{ "stop_now_shortens_the_grace_after_a_term_that_was_sent",
+	    { "kill_timeout = 600s", "serving 1", "retire",
+		"at 20000 -> stop 0, spawn 1, term 0", "stop_now 3s",
+		"at 23000 -> term 1, kill 1, kill 0" } },
+	/* The HAND was not carried out yet. */
+	{ "assigned_connections_are_refused_while_all_ends",
+	    { "running 1", "arrive", "stop_now 3s", "died 0 signal",
+		"gone 0 -> refuse 0 stopping, over 0" } },
+	{ "an_app_without_processes_is_over_at_once",
+	    { "min_processes = 0", "add", "stop_now 3s -> over 0" } },
+};
 
-/* --- everything --------------------------------------------------------- */
-
-TEST(the_whole_stop_serves_what_waits_within_its_budget)
-{
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 3);
-	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	AFTER(rig_done(0), "hand 1>0");
-	NOT_BEFORE(8000, "refuse 2 stopping, term 0");
-	NOT_BEFORE(10000, "kill 0");
-	AFTER(rig_exits(0, END_SIGNAL), "over 0");
-	CHECK_EQ(1, rig_app(0)->figures.lost);
-}
-
-TEST(the_whole_stop_ends_early_when_nothing_is_left)
-{
-	rig_running(rig_options(), 2);
-	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
-	CHECK_STR("", rig_did());
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0, stop 1");
-	rig_exits(0, END_EXIT);
-	AFTER(rig_exits(1, END_EXIT), "over 0");
-	CHECK_EQ(2, rig_app(0)->figures.exits[END_SHUTDOWN]);
-}
-
-TEST(no_app_is_kept_at_its_minimum_while_all_stops)
-{
-	rig_running(rig_options(), 1);
-	rig_at(40000);
-	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
-	AFTER(rig_exits(0, END_SIGNAL), "");
-}
-
-TEST(a_grace_beyond_the_budget_begins_at_once)
-{
-	rig_running(rig_options(), 1);
-	pool_stop(&rig.pool, TSPAN_SECONDS(1), TSPAN_SECONDS(5), rig.now);
-	AFTER(rig_at(0), "term 0");
-	AFTER(rig_at(1000), "kill 0");
-}
-
-TEST(stop_now_refuses_waiters_and_terminates_all)
-{
-	rig.o.max_processes = 2;
-	rig.o.min_processes = 2;
-	rig_busy(rig.o, 2, 3);
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	CHECK_STR("refuse 2 stopping, term 0, term 1", rig_did());
-	CHECK(!pool_may_accept(&rig.pool, 0));
-	AFTER(rig_at(3000), "kill 0, kill 1");
-}
-
-TEST(a_second_stop_now_ends_sooner)
-{
-	rig_running(rig_options(), 1);
-	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "term 0");
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(5), rig.now);
-	AFTER(rig_at(1000), "");
-	pool_stop_now(&rig.pool, 0, rig.now);
-	AFTER(rig_at(1000), "kill 0");
-}
-
-TEST(stop_now_overtakes_a_graceful_stop)
-{
-	rig_busy(rig_options(), 1, 1);
-	pool_stop(&rig.pool, TSPAN_SECONDS(100), TSPAN_SECONDS(5), rig.now);
-	AFTER(pool_app_drained(&rig.pool, 0, rig.now), "stop 0");
-	rig_at(1000);
-	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "term 0");
-	AFTER(rig_at(4000), "kill 0");
-}
-
-TEST(stop_now_shortens_the_grace_after_a_term_that_was_sent)
-{
-	rig.o.kill_timeout = TSPAN_SECONDS(600);
-	rig_serving(rig.o, 1);
-	pool_retire(&rig.pool, 0, rig.now);
-	AFTER(rig_at(20000), "stop 0, spawn 1, term 0");
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	AFTER(rig_at(23000), "term 1, kill 1, kill 0");
-}
-
-/* The HAND was not carried out yet. */
-TEST(assigned_connections_are_refused_while_all_ends)
-{
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
-	rig_died(0, END_SIGNAL);
-	AFTER(rig_gone(0), "refuse 0 stopping, over 0");
-}
-
-TEST(an_app_without_processes_is_over_at_once)
-{
-	rig.o.min_processes = 0;
-	rig_add(&rig.o);
-	AFTER(pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now), "over 0");
-}
-
-TESTS(rig_begin, rig_end)
+RIG_PLAYS(rig_begin, NULL)
