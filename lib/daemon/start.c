@@ -390,24 +390,6 @@ start_work(struct lane_job *job)
 
 /* --- in the loop ------------------------------------------------------- */
 
-void
-start_known(struct worker *w, pid_t pid, tstamp now)
-{
-	struct group *g = w->group;
-
-	worker_started(w, pid);
-	if (w->template != NULL)
-		return;
-	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
-	pool_spawned(&w->sup->pool, w->process, now);
-	sampling_begin(g, now);
-	/* A process that stays silent may listen elsewhere. */
-	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
-	    !g->sup->pool.apps[g->app].announced)
-		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
-		    tstamp_add(now, BACKLOG_SILENCE));
-}
-
 /* The worker, if it was made, is freed. */
 static void
 start_failed(struct supervisor *s, uint32_t process, bool no_room,
@@ -460,9 +442,9 @@ start_done(struct lane_job *job, tstamp now)
 		w->group->starts.n--;
 	}
 	if (!failed)
-		start_known(w, pid, now);
+		worker_started(w, pid, now);
 	if (w->template != NULL)
-		template_started(w->template, failed ? why : NULL, now);
+		template_tried(w->template, failed ? why : NULL, now);
 	else if (failed)
 		start_failed(s, w->process, no_room, why, now);
 }

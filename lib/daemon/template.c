@@ -99,8 +99,8 @@ fork_free(struct fork *f)
 }
 
 /*
- * The process is known by its number, or (0) is given up. Returns whose it was
- * to be.
+ * The process is known by its number, or (0) is given up: then a worker is
+ * started by itself, or freed. Else returns whose process it is.
  */
 static struct worker *
 fork_settle(struct fork *f, pid_t pid, tstamp now)
@@ -122,7 +122,9 @@ fork_settle(struct fork *f, pid_t pid, tstamp now)
 	if (!f->given_up && (f->serial == 0 || f->by == NULL))
 		fork_free(f);
 	if (pid != 0)
-		start_known(w, pid, now);
+		worker_started(w, pid, now);
+	else if (w->template == NULL)
+		start_unforked(w, now);
 	return w;
 }
 
@@ -155,7 +157,8 @@ fork_signal(const struct fork *f, int sig)
 void
 fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
 {
-	struct worker *by = f->by, *w;
+	struct template *t = f->w->template;
+	struct worker *by = f->by;
 	char why[128];
 
 	(void)strlcpy(why, what, sizeof(why));
@@ -163,14 +166,12 @@ fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
 		(void)snprintf(
 		    why, sizeof(why), "process %ld %s", (long)pid, what);
 	fork_signal(f, SIGKILL);
-	w = fork_settle(f, 0, now);
-	if (w->template != NULL) {
-		template_fail(w->template, now, "could not be forked%s%s",
+	(void)fork_settle(f, 0, now);
+	if (t != NULL)
+		template_fail(t, now, "could not be forked%s%s",
 		    why[0] == '\0' ? "" : ": ", why);
-		return;
-	}
-	start_unforked(w, now);
-	fork_blame(by, why, now);
+	else
+		fork_blame(by, why, now);
 }
 
 /* The process has ended, unheard, and is reaped. */
@@ -438,7 +439,7 @@ template_leave(struct template *t, bool killed, tstamp now)
 	template_patience(t, w->group->conf->pool.kill_timeout);
 	TAILQ_FOREACH_SAFE(f, &w->sup->templates.forks, next, after)
 		if (f->by == w && f->serial != 0 && f->w != NULL)
-			start_unforked(fork_settle(f, 0, now), now);
+			(void)fork_settle(f, 0, now);
 	if (w->pid == 0 && w->start.result == NULL)
 		template_free(t);
 }
@@ -465,7 +466,8 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...)
 		(void)snprintf(number, sizeof(number), " (pid %ld)", (long)pid);
 	/* Once; a start without it fails likewise, and tells. */
 	tell_app(w->group,
-	    of->told || t->unstarted ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
+	    of->told || (pid == 0 && t->from[0] == '\0') ? LOG_LEVEL_DEBUG
+							 : LOG_LEVEL_WARN,
 	    EVENT_FAILURE, NULL, "template %s%s %s%s", w->id, number,
 	    of->failure, current ? ": processes are started without it" : "");
 	of->told = true;
@@ -488,17 +490,26 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...)
 }
 
 void
-template_died(struct template *t, tstamp now)
+template_tried(struct template *t, const char *why, tstamp now)
 {
-	char how[64];
+	struct worker *w = t->w;
+	bool dead = w->leaving.death.pid != 0;
 
-	if (t->state >= TEMPLATE_LEAVING)
+	if (w->child_end != -1)
+		close(w->child_end);
+	w->child_end = -1;
+	if (t->state >= TEMPLATE_LEAVING && why != NULL)
 		template_free(t);
+	else if (t->state >= TEMPLATE_LEAVING)
+		/* The template's socket is shut; but it may not look there. */
+		worker_signal(w, SIGKILL);
+	else if (why == NULL)
+		template_patience(t, w->group->conf->pool.start_timeout);
 	else
-		template_fail(t, now, "%s%s",
-		    reap_explain(&t->w->leaving.death, how, sizeof(how)),
-		    t->state == TEMPLATE_STARTING ? " before it was ready"
-						  : "");
+		template_fail(t, now, "%s%s", why,
+		    dead && t->state == TEMPLATE_STARTING
+			? " before it was ready"
+			: "");
 }
 
 static void
@@ -636,26 +647,6 @@ template_new(struct group *g, tstamp now)
 		return t;
 	template_free(t);
 	return NULL;
-}
-
-/* The template may have been told to leave meanwhile. */
-void
-template_started(struct template *t, const char *why, tstamp now)
-{
-	struct worker *w = t->w;
-
-	close(w->child_end);
-	w->child_end = -1;
-	t->unstarted = why != NULL;
-	if (t->state == TEMPLATE_STARTING && why == NULL)
-		template_patience(t, w->group->conf->pool.start_timeout);
-	else if (t->state == TEMPLATE_STARTING)
-		template_fail(t, now, "%s", why);
-	else if (why == NULL)
-		/* The template's socket is shut; but it may not look there. */
-		worker_signal(w, SIGKILL);
-	else
-		template_free(t);
 }
 
 /* --- the templates of an app ------------------------------------------- */

@@ -164,8 +164,9 @@ worker_free(struct worker *w)
 }
 
 void
-worker_started(struct worker *w, pid_t pid)
+worker_started(struct worker *w, pid_t pid, tstamp now)
 {
+	struct group *g = w->group;
 	struct worker *other;
 
 	w->pid = pid;
@@ -175,6 +176,16 @@ worker_started(struct worker *w, pid_t pid)
 		(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
 	if (w->start.signal != 0)
 		worker_signal(w, w->start.signal);
+	if (w->template != NULL)
+		return;
+	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
+	pool_spawned(&w->sup->pool, w->process, now);
+	sampling_begin(g, now);
+	/* A process that stays silent may listen elsewhere. */
+	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
+	    !g->sup->pool.apps[g->app].announced)
+		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
+		    tstamp_add(now, BACKLOG_SILENCE));
 }
 
 void
@@ -494,9 +505,12 @@ death_go_on(struct worker *w, tstamp now)
 void
 death_begin(struct worker *w, const struct reap_death *death, tstamp now)
 {
+	char how[64];
+
 	worker_died(w, death);
 	if (w->template != NULL) {
-		template_died(w->template, now);
+		template_tried(
+		    w->template, reap_explain(death, how, sizeof(how)), now);
 		return;
 	}
 	turn_for(w->group->app);

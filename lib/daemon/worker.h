@@ -110,8 +110,8 @@ void worker_free(struct worker *w);
 /* Before another start: no channel and output, and another identifier. */
 void worker_disown(struct worker *w);
 
-/* Between them it has its pid, and its packets are read. */
-void worker_started(struct worker *w, pid_t pid);
+/* Between them a worker or template has its pid, and its packets are read. */
+void worker_started(struct worker *w, pid_t pid, tstamp now);
 void worker_died(struct worker *w, const struct reap_death *);
 
 /*
@@ -164,11 +164,7 @@ bool start_queued(struct supervisor *s, tstamp now);
  */
 int start_program(struct worker *w);
 
-/*
- * The worker or template has its number, and what it says can be read; or the
- * worker was not forked, and is started by itself, unless it is to end anyway.
- */
-void start_known(struct worker *w, pid_t pid, tstamp now);
+/* It was not forked, and is started by itself, unless it is to end anyway. */
 void start_unforked(struct worker *w, tstamp now);
 
 /* --- channel.c: the worker protocol; see apppool-worker(7) ------------- */
@@ -227,7 +223,6 @@ struct template
 	enum template_state state;
 	char from[WORKER_ID_LEN + 1]; /* of the worker that forked it; or "" */
 	bool silent; /* it has shut its end of the channel */
-	bool unstarted; /* its program does not start */
 	tstamp begun;
 	struct timer timer; /* the end of our patience with it */
 };
@@ -256,20 +251,17 @@ void template_configure(struct group *g, tstamp now);
 /* A template of the newest generation, or none where there are no workers. */
 void template_update(struct group *g, tstamp now);
 
-/* The start of its program is over; why: it has failed, else NULL. */
-void template_started(struct template *t, const char *why, tstamp now);
+/* Its program runs (why NULL), does not start, or has ended. */
+void template_tried(struct template *t, const char *why, tstamp now);
 
 /*
- * For a worker with a channel and no output yet: start_known() or
+ * For a worker with a channel and no output yet: worker_started() or
  * start_unforked() follows. False: there is no template for it, or no room.
  */
 bool template_fork(struct worker *w);
 
 /* The core knows that a session of this worker, which may be warm, is over. */
 void template_served(struct worker *w, tstamp now);
-
-/* The process is dead, as worker.leaving has it. */
-void template_died(struct template *t, tstamp now);
 
 /* No start of a template may be in the lane. */
 void template_fini(struct supervisor *s);

@@ -176,19 +176,26 @@ fixture_join(uint32_t process, void (*work)(void))
 {
 	struct worker *w = worker_new(fixture.group, process);
 	int ends[2];
+	pid_t pid;
 
 	CHECK(w != NULL &&
 	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == 0);
 	w->channel.fd = ends[0];
+	w->channel.ready = channel_ready;
 	w->refuses = true;
 	w->child_end = ends[1];
-	w->pid = work == NULL ? getpid() : fork();
-	if (w->pid == 0) {
+	pid = work == NULL ? getpid() : fork();
+	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		work();
 		_exit(0);
 	}
-	pool_spawned(&sup.pool, process, fixture.now);
+	if (work != NULL) {
+		worker_started(w, pid, fixture.now);
+	} else {
+		w->pid = pid;
+		pool_spawned(&sup.pool, process, fixture.now);
+	}
 	/* Processes that accept themselves say nothing. */
 	if (fixture.web.handoff != CONF_HANDOFF_LISTEN)
 		CHECK(pool_ready(&sup.pool, process, fixture.now));

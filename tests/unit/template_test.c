@@ -8,7 +8,7 @@
 
 static struct worker *w; /* its process is to be forked */
 static struct template *by; /* was asked to fork it */
-static struct worker *other;
+static struct worker *other; /* is started by itself, in the lane */
 
 static void
 begin(void)
@@ -25,11 +25,12 @@ begin(void)
 	NEED(by != NULL);
 	template_serve(by, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
-		if (a.kind == ACTION_SPAWN && a.process == 1)
-			other = fixture_join(a.process, NULL);
+		continue;
 	w = worker_new(fixture.group, 0);
-	NEED(w != NULL && channel_open(w) == 0);
+	other = worker_new(fixture.group, 1);
+	NEED(w != NULL && other != NULL && channel_open(w) == 0);
 	pool_start_queued(&sup.pool, 0, false, fixture.now);
+	pool_start_queued(&sup.pool, 1, false, fixture.now);
 	/* A worker is not started by itself where it is not forked. */
 	pool_stop_now(&sup.pool, TSPAN_SECONDS(5), fixture.now);
 	NEED(fork_begin(w, by->w));
@@ -74,7 +75,7 @@ TEST(a_worker_that_is_named_is_not_taken_for_one_that_has_ended)
 
 	begin();
 	fork_reap(&sup, &death, fixture.now);
-	worker_started(other, death.pid);
+	worker_started(other, death.pid, fixture.now);
 	name(death.pid);
 	CHECK(fixture_said(" is killed: process 2147483647 was named and is "
 			   "another one"));

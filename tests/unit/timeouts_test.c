@@ -214,7 +214,6 @@ TEST(a_number_that_was_reaped_gets_no_signal)
 	w = sup.workers[0];
 	death.pid = w->pid;
 	CHECK_EQ(0, setpgid(death.pid, 0));
-	worker_started(w, w->pid);
 	hold_lane();
 	terminate(0);
 	/* The process plays another one, which has its number now. */
