@@ -117,7 +117,8 @@ group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 		    group_failure(g, why));
 		return false;
 	}
-	if (restart_files_are_awaited(g, now) || app_rolling(a))
+	/* A touch before the command is a restart to wait for. */
+	if (!restart_files_seen(g, cl->came, now) || app_rolling(a))
 		return true;
 	if (backlog_wrong_port(g)[0] != '\0') {
 		client_error(
@@ -160,12 +161,9 @@ ready_goes_on(struct client *cl, struct progress *out)
 static void
 run_wait(struct client *cl, char *const *args)
 {
-	struct supervisor *s = cl->all->sup;
-
 	if (!set_app(cl, args[0]))
 		return;
-	/* A touch before the command is a restart to wait for. */
-	restart_files_await(s, loop_now(&s->loop));
+	cl->came = loop_now(&cl->all->sup->loop);
 	client_wait_while(cl, ready_goes_on);
 }
 

@@ -331,7 +331,7 @@ struct client {
 	struct control *all;
 	struct loop_io io;
 	struct timer deadline; /* cuts it off */
-	tstamp came;
+	tstamp came; /* or has asked to wait */
 	uid_t uid; /* of who connected; -1: not known */
 	enum client_state state;
 	enum client_wait waits;

@@ -424,11 +424,11 @@ void restart_files_configure(struct group *g, tstamp now);
 /* fire() of supervisor.files_timer. */
 void restart_files_look(struct timer *t, tstamp now);
 
-/* Has all looked at at once, for somebody who waits for what that brings. */
-void restart_files_await(struct supervisor *s, tstamp now);
-
-/* Whether such a look has not come back, and may still. */
-bool restart_files_are_awaited(const struct group *g, tstamp now);
+/*
+ * Whether a look that began since then has come back, or a second is over; else
+ * one is begun.
+ */
+bool restart_files_seen(const struct group *g, tstamp since, tstamp now);
 
 /* --- parking.c ----------------------------------------------------------- */
 

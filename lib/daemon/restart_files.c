@@ -38,10 +38,9 @@ struct restart_files {
 	struct lane_job job; /* the look */
 	struct group *group; /* NULL: gone, and the look frees this */
 	bool under_way;
-	bool wanted; /* begun when the timer says so, or this one is back */
-	bool seen; /* a look has come back */
 	bool renew; /* as the core has been told */
-	tstamp awaited_until; /* somebody waits for a look until then */
+	tstamp began; /* the latest look, */
+	tstamp seen; /* and the latest that has come back; 0: none */
 	int error; /* of the file that cannot be seen; 0: all can */
 	size_t n;
 	struct restart_file files[];
@@ -107,9 +106,9 @@ restart_seen(struct restart_files *f, tstamp now)
 		log_warnx("%s: cannot see whether %s changes: %s",
 		    g->conf->name, unseen, strerror(error));
 	f->error = error;
-	if (!f->seen)
+	if (f->seen == 0)
 		log_debug("%s: its files are watched", g->conf->name);
-	f->seen = true;
+	f->seen = f->began;
 	if (g->closing)
 		return;
 
@@ -137,10 +136,10 @@ restart_files_drop(struct restart_files *f)
 }
 
 static void
-restart_look_begin(struct restart_files *f)
+restart_look_begin(struct restart_files *f, tstamp now)
 {
-	f->wanted = false;
 	f->under_way = true;
+	f->began = now;
 	lane_submit(&f->group->sup->looker, &f->job);
 }
 
@@ -155,8 +154,6 @@ restart_look_done(struct lane_job *job, tstamp now)
 		return;
 	}
 	restart_seen(f, now);
-	if (f->wanted && !f->group->closing)
-		restart_look_begin(f);
 }
 
 void
@@ -170,30 +167,22 @@ restart_files_look(struct timer *t, tstamp now)
 		if (g == NULL || g->restart_files == NULL || g->closing)
 			continue;
 		if (!g->restart_files->under_way)
-			restart_look_begin(g->restart_files);
+			restart_look_begin(g->restart_files, now);
 		timer_advance(&s->loop.timers, t, now + LOOK_PAUSE);
 	}
 }
 
-void
-restart_files_await(struct supervisor *s, tstamp now)
-{
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		if (s->groups[n] == NULL || s->groups[n]->restart_files == NULL)
-			continue;
-		s->groups[n]->restart_files->wanted = true;
-		s->groups[n]->restart_files->awaited_until = now + LOOK_PAUSE;
-		timer_set(&s->loop.timers, &s->files_timer, now);
-	}
-}
-
 bool
-restart_files_are_awaited(const struct group *g, tstamp now)
+restart_files_seen(const struct group *g, tstamp since, tstamp now)
 {
-	const struct restart_files *f = g->restart_files;
+	struct restart_files *f = g->restart_files;
 
-	return f != NULL && !g->closing && (f->under_way || f->wanted) &&
-	    now < f->awaited_until;
+	if (f == NULL || g->closing || f->seen >= since ||
+	    now - since >= LOOK_PAUSE)
+		return true;
+	if (!f->under_way)
+		restart_look_begin(f, now);
+	return false;
 }
 
 /* --- beginning and end -------------------------------------------------- */
