@@ -218,9 +218,6 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 }
 
 /*
- * Takes the oldest connection out of the socket of a living process: gives it,
- * or ILIST_NONE.
- *
  * Nothing else is done to that end of a channel while the worker lives, and
  * this only where prefetch asks for it: a process that faulted while it
  * received would hold us up beside it. What a message is, its verb says: a FORK
@@ -228,51 +225,41 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
  * then never came. STOP and FORK, of each of which one may lie there, are sent
  * again behind the others.
  */
-static uint32_t
-channel_receive_back(struct worker *w, int *fd_out)
-{
-	char message[CHANNEL_SENT_MAX];
-	struct fdpass_got got;
-	ssize_t n, again;
-	int room;
-
-	for (int left = 3; left > 0; left--) {
-		if (w->keeps || w->child_end == -1)
-			return ILIST_NONE;
-		/* Without a number for it the connection would be lost. */
-		room = fcntl(w->child_end, F_DUPFD_CLOEXEC, 0);
-		if (room == -1)
-			return ILIST_NONE;
-		close(room);
-		n = fdpass_recv(
-		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &got);
-		if (n <= 0)
-			return ILIST_NONE;
-		w->pickup.sent -= (uint64_t)n;
-		again = -1;
-		if ((size_t)n > CONN_LEN &&
-		    memcmp(message, WIRE_CONN " ", CONN_LEN) == 0) {
-			*fd_out = got.nfds > 0 ? got.fds[0] : -1;
-			return channel_conn(w->sup, message, (size_t)n);
-		}
-		if (got.nfds > 0 || !got.lost_fds)
-			again = fdpass_send_many(w->channel.fd, message,
-			    (size_t)n, got.fds, got.nfds);
-		if (again != -1)
-			w->pickup.sent += (uint64_t)n;
-		for (size_t i = 0; i < got.nfds; i++)
-			keeper_close(w->group, got.fds[i]);
-	}
-	return ILIST_NONE;
-}
-
 void
 channel_take(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
-	int fd = -1;
-	uint32_t conn = channel_receive_back(w, &fd);
+	char message[CHANNEL_SENT_MAX];
+	struct fdpass_got got;
+	uint32_t conn = ILIST_NONE;
+	int room, fd = -1;
+	ssize_t n;
 
+	for (int left = w->keeps || w->child_end == -1 ? 0 : 3; left > 0;
+	     left--) {
+		/* Without a number for it the connection would be lost. */
+		room = fcntl(w->child_end, F_DUPFD_CLOEXEC, 0);
+		if (room == -1)
+			break;
+		close(room);
+		n = fdpass_recv(
+		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &got);
+		if (n <= 0)
+			break;
+		w->pickup.sent -= (uint64_t)n;
+		if ((size_t)n > CONN_LEN &&
+		    memcmp(message, WIRE_CONN " ", CONN_LEN) == 0) {
+			fd = got.nfds > 0 ? got.fds[0] : -1;
+			conn = channel_conn(s, message, (size_t)n);
+			break;
+		}
+		if ((got.nfds > 0 || !got.lost_fds) &&
+		    fdpass_send_many(w->channel.fd, message, (size_t)n, got.fds,
+			got.nfds) != -1)
+			w->pickup.sent += (uint64_t)n;
+		for (size_t i = 0; i < got.nfds; i++)
+			keeper_close(w->group, got.fds[i]);
+	}
 	if (conn != ILIST_NONE && fd == -1) {
 		/* There was no number for its descriptor after all. */
 		(void)pool_session_over(
@@ -367,31 +354,29 @@ channel_take_conn(
 	uint32_t conn = said->given
 	    ? channel_find(w->sup, said->text, said->len)
 	    : ILIST_NONE;
+	bool held = false;
 
-	if (verb == VERB_LOST) {
-		if (conn == ILIST_NONE ||
-		    !pool_session_over(p, w->process, conn, SESSION_LOST, now))
-			return "LOST of what it does not hold";
-		parking_close(w->group, &w->sup->accepted[conn]);
-		return NULL;
-	}
-	sampling_memory(w, now);
-	if (verb == VERB_PARK) {
-		if (!w->parks)
-			return "PARK without keep_alive";
-		if (conn == ILIST_NONE || !parking_park(w, conn, now))
-			return "PARK of what it does not hold";
-	} else {
-		if (!said->given &&
-		    p->apps[w->group->app].options.concurrency > 1)
+	if (verb != VERB_LOST)
+		sampling_memory(w, now);
+	if (verb == VERB_PARK && !w->parks)
+		return "PARK without keep_alive";
+	if (verb == VERB_DONE && !said->given) {
+		if (p->apps[w->group->app].options.concurrency > 1)
 			return "DONE without a serial";
-		if (!said->given)
-			conn = p->processes[w->process].conns.first;
-		if (conn == ILIST_NONE ||
-		    !pool_session_over(p, w->process, conn, SESSION_DONE, now))
-			return "DONE of what it does not hold";
+		conn = p->processes[w->process].conns.first;
 	}
+	if (conn != ILIST_NONE && verb == VERB_PARK)
+		held = parking_park(w, conn, now);
+	else if (conn != ILIST_NONE)
+		held = pool_session_over(p, w->process, conn,
+		    verb == VERB_LOST ? SESSION_LOST : SESSION_DONE, now);
+	if (!held)
+		return verb == VERB_DONE ? "DONE of what it does not hold"
+		    : verb == VERB_PARK  ? "PARK of what it does not hold"
+					 : "LOST of what it does not hold";
 	parking_close(w->group, &w->sup->accepted[conn]);
+	if (verb == VERB_LOST)
+		return NULL;
 	w->pace.extra -= w->pace.extra < CHANNEL_EXTRA_EACH
 	    ? w->pace.extra
 	    : CHANNEL_EXTRA_EACH;

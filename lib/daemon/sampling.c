@@ -79,36 +79,28 @@ sampling_cpu(struct worker *w, tstamp now)
 
 /* --- rounds --------------------------------------------------------------- */
 
-/* Between samples of the size, and of the processor time; NEVER: none. */
+/* Between samples of the size, or of the processor time; NEVER: none. */
 static tspan
-sampling_memory_pause(const struct group *g)
-{
-	const struct app_options *o = &g->conf->pool;
-
-	if (o->max_memory == 0)
-		return TSTAMP_NEVER;
-	return o->update_interval < SAMPLING_PAUSE_MIN ? SAMPLING_PAUSE_MIN
-						       : o->update_interval;
-}
-
-static tspan
-sampling_cpu_pause(const struct group *g)
+sampling_pause(const struct group *g, bool cpu)
 {
 	const struct app_options *o = &g->conf->pool;
 	tspan pause = o->update_interval;
 
-	if (!group_accepts_itself(g))
+	if (cpu ? !group_accepts_itself(g) : o->max_memory == 0)
 		return TSTAMP_NEVER;
-	if (o->max_idle_time > 0)
+	if (cpu && o->max_idle_time > 0)
 		pause = tstamp_min(pause, o->max_idle_time);
-	pause = tstamp_min(pause / SAMPLING_CPU, SAMPLING_PAUSE_MAX);
+	if (cpu)
+		pause = tstamp_min(pause / SAMPLING_CPU, SAMPLING_PAUSE_MAX);
 	return pause < SAMPLING_PAUSE_MIN ? SAMPLING_PAUSE_MIN : pause;
 }
 
-static tspan
-sampling_pause(const struct group *g)
+void
+sampling_begin(struct group *g, tstamp now)
 {
-	return tstamp_min(sampling_memory_pause(g), sampling_cpu_pause(g));
+	timer_advance(&g->sup->loop.timers, &g->sup->sampling.timer,
+	    tstamp_add(now,
+		tstamp_min(sampling_pause(g, false), sampling_pause(g, true))));
 }
 
 /* Samples the worker, if it is ready and due. Whether it is. */
@@ -116,11 +108,11 @@ static bool
 sampling_look(struct worker *w, tstamp now)
 {
 	uint8_t state = w->sup->pool.processes[w->process].state;
-	tspan pause = sampling_memory_pause(w->group);
+	tspan pause = sampling_pause(w->group, false);
 	bool memory = (state == PROCESS_IDLE || state == PROCESS_ACTIVE) &&
 	    now - w->memory_at >= pause - pause / 4;
 	bool cpu = w->pid != 0 && state == PROCESS_IDLE &&
-	    now - w->cpu_at >= sampling_cpu_pause(w->group) / 2;
+	    now - w->cpu_at >= sampling_pause(w->group, true) / 2;
 
 	if (memory)
 		sampling_memory(w, now);
@@ -136,7 +128,6 @@ sampling_round(struct timer *t, tstamp now)
 	struct supervisor *s =
 	    TIMER_OWNER(t, struct supervisor, sampling.timer);
 	uint32_t n = s->sampling.next, end = n + SAMPLING_SCAN_MAX, sampled = 0;
-	tspan pause = TSTAMP_NEVER;
 
 	for (; n < s->pool.nprocesses && n < end && sampled < SAMPLING_TURN_MAX;
 	     n++)
@@ -151,20 +142,11 @@ sampling_round(struct timer *t, tstamp now)
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (s->groups[app] != NULL &&
 		    app_living(&s->pool.apps[app]) > 0)
-			pause =
-			    tstamp_min(pause, sampling_pause(s->groups[app]));
-	timer_set(&s->loop.timers, t, tstamp_add(now, pause));
+			sampling_begin(s->groups[app], now);
 }
 
 void
 sampling_init(struct supervisor *s)
 {
 	timer_init(&s->sampling.timer, sampling_round);
-}
-
-void
-sampling_begin(struct group *g, tstamp now)
-{
-	timer_advance(&g->sup->loop.timers, &g->sup->sampling.timer,
-	    tstamp_add(now, sampling_pause(g)));
 }
