@@ -62,15 +62,13 @@ struct app_listener {
 	tstamp serve_until; /* likewise, if the processes are to empty it */
 };
 
-/* How many processes an app keeps, and may have. */
 struct group_size {
 	uint32_t min;
 	uint32_t max;
 };
 
-/* A size that an operator has set. */
 struct group_resizing {
-	bool set;
+	bool set; /* by an operator */
 	struct group_size now; /* the one in force, */
 	struct group_size of_file; /* and what the file said then */
 };
@@ -173,14 +171,12 @@ void group_free(struct group *g);
 /* The group of this name that is not closing; NULL: none. */
 struct group *group_find(const struct supervisor *s, const char *name);
 
-/* Keeps the text as that of the last failure of the app. */
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Whether its processes take connections in another way. Then it is another
- * app, of the same name: the former one serves out what it has, without the
- * listeners that both have.
+ * Its processes take connections in another way: it is another app of the same
+ * name. The former one serves what it has, without the listeners of both.
  */
 bool group_is_another(const struct group *g, const struct conf_app *app);
 
@@ -191,22 +187,20 @@ bool group_remains(const struct group *g, const struct conf_app *app);
 void group_log_backoff(const struct group *g, tstamp now);
 
 /*
- * The text of the last failure; of an app that has failed and was never ready
- * with what its handoff expects of the program, which may be one for another
- * handoff. "" before the first failure, and as soon as a later generation has
- * served, or lived for min_server_life. Returns buf.
+ * The last failure; of an app that was never ready, with what its handoff
+ * expects of the program. "" before the first one, and as soon as a later
+ * generation has served, or lived for min_server_life. Returns buf.
  */
 #define GROUP_FAILURE_MAX 384
 const char *group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX]);
 
-/* Whether its processes accept connections themselves. */
 static inline bool
 group_accepts_itself(const struct group *g)
 {
 	return g->conf->handoff == CONF_HANDOFF_LISTEN;
 }
 
-/* Whether processes of an app of these options have a channel to us. */
+/* Whether its processes have a channel to us. */
 static inline bool
 group_has_channels(const struct conf_app *conf)
 {
@@ -307,17 +301,16 @@ void accepting_leave(struct group *g, tstamp now);
 
 /*
  * Apps whose processes accept connections themselves (handoff = listen). The
- * daemon keeps their sockets: it waits in the loop for a connection, and then
- * looks now and then how many wait, until none has waited for a while.
+ * loop waits for a connection at their sockets, and then looks now and then how
+ * many wait, until none has waited for a while.
  *
  * A process is starting until it is known to accept: the backlog has become
- * shorter, it has been seen to hold a connection, or start_timeout is over. So
- * long one of the connections that wait is for it.
+ * shorter, it holds a connection, or start_timeout is over. So long one of the
+ * connections that wait is for it.
  *
  * A lane looks at the sockets that the processes have open. Those that hold
- * connections are in use, without using a processor. Where connections wait and
- * none has been accepted, or a program under native says nothing, it may listen
- * on a port of its own instead: its users are told.
+ * connections are in use, without using a processor. Where none is accepted, or
+ * a program under native says nothing, it may listen on a port of its own.
  */
 
 /* The group is new, or goes. */
@@ -326,9 +319,7 @@ void backlog_fini(struct group *g);
 
 /* A connection waits, or a listener was shut down. */
 void backlog_woken(struct group *g, tstamp now);
-
-/* Looks at once. */
-void backlog_look(struct group *g, tstamp now);
+void backlog_look(struct group *g, tstamp now); /* at once */
 
 /* How long a program that is to say that it is ready is not looked at. */
 #define BACKLOG_SILENCE TSPAN_SECONDS(2)
