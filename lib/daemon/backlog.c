@@ -1,4 +1,13 @@
-/* The backlog of apps that accept themselves, and their processes' sockets. */
+/*
+ * The backlog of apps that accept themselves, and their processes' sockets. The
+ * loop tells of a connection, and then the daemon looks how many wait, until
+ * none has waited for a while. One of them is for each process that may not
+ * accept yet: none has left the backlog, it has not been seen to hold any, and
+ * start_timeout is not over.
+ *
+ * A lane looks at the sockets that the processes have open: those that hold
+ * connections are in use, and one that listens elsewhere is told of.
+ */
 
 #include <sys/stat.h>
 

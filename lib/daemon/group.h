@@ -1,10 +1,7 @@
 #ifndef DAEMON_GROUP_H
 #define DAEMON_GROUP_H
 
-/*
- * An app as the daemon sees it: its options, its listeners, and what is known
- * of its last failure. The core knows it by its number.
- */
+/* An app as the daemon sees it; the core knows it by its number. */
 
 #include <sys/queue.h>
 
@@ -31,9 +28,9 @@ TAILQ_HEAD(app_listeners, app_listener);
 TAILQ_HEAD(parkeds, parked);
 
 /*
- * What a change needs opened: noted first, while nobody could notice, and then
- * opened by a lane, for any user who can read the folder of a socket can make a
- * call wait that makes a file there.
+ * What a change needs opened: noted first, and then opened by a lane, for any
+ * user who can read the folder of a socket can make a call wait that makes a
+ * file there.
  */
 struct openings {
 	struct lane_job job;
@@ -213,7 +210,7 @@ group_has_channels(const struct conf_app *conf)
 void openings_init(struct openings *all, FILE *answer);
 
 /*
- * Notes a listener. It stays closed and where it is until openings_end(), as
+ * Notes a listener, which stays closed and where it is until openings_end(), as
  * the strings of spec do. The text stands before the reason of a failure.
  */
 void openings_add(struct openings *all, struct listener *l,
@@ -228,7 +225,7 @@ void openings_add(struct openings *all, struct listener *l,
 size_t openings_inherited(struct openings *all, const struct conf_listen *where,
     const char *of, int fds[INHERITED_MAX]);
 
-/* The change fails for this reason, which is logged and written to answer. */
+/* The change fails for this reason, which is told as by logging_tell(). */
 void openings_fail(struct openings *all, int error, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -238,11 +235,9 @@ void openings_submit(struct openings *all, struct lane *lane,
 
 /*
  * Gives the listeners what was opened for them, if that was done. False:
- * something failed.
+ * something failed. _now(): after it has been opened here and now.
  */
 bool openings_end(struct openings *all);
-
-/* Both here and now. */
 bool openings_now(struct openings *all);
 
 /* The listeners go before openings_end(), which closes what it has for them. */
@@ -251,10 +246,9 @@ void openings_forget(struct openings *all);
 /* --- listeners.c -------------------------------------------------------- */
 
 /*
- * Notes listeners at this address of an app (several where the service manager
- * gave several sockets of one name) and appends them to out, not in use: where
- * no app has any there, and out has none. None where the app is broken because
- * its host has no address.
+ * Notes the listeners at this address of an app that none has yet, nor out, to
+ * which they are appended, not in use: several where the service manager gave
+ * several sockets of one name.
  */
 void listeners_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
@@ -281,13 +275,10 @@ void listeners_resume(struct group *g);
 bool listeners_serves(const struct app_listener *l);
 
 /*
- * Connections: from the listeners into the pool. Listeners are in the loop
- * while their app has room. When it has none, all listeners of the app are
- * paused, and the core calls (ACTION_RESUME) when there is room again: so at
- * saturation a connection costs one accept() and no epoll_ctl().
+ * ACTION_RESUME: there is room again. Without room the listeners of an app are
+ * out of the loop: so at saturation a connection costs one accept() and no
+ * epoll_ctl().
  */
-
-/* ACTION_RESUME: there is room again. */
 void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
 
 /*
@@ -299,34 +290,21 @@ void accepting_leave(struct group *g, tstamp now);
 
 /* --- backlog.c ---------------------------------------------------------- */
 
-/*
- * Apps whose processes accept connections themselves (handoff = listen). The
- * loop waits for a connection at their sockets, and then looks now and then how
- * many wait, until none has waited for a while.
- *
- * A process is starting until it is known to accept: the backlog has become
- * shorter, it holds a connection, or start_timeout is over. So long one of the
- * connections that wait is for it.
- *
- * A lane looks at the sockets that the processes have open. Those that hold
- * connections are in use, without using a processor. Where none is accepted, or
- * a program under native says nothing, it may listen on a port of its own.
- */
-
 /* The group is new, or goes. */
 void backlog_init(struct group *g);
 void backlog_fini(struct group *g);
 
 /* A connection waits, or a listener was shut down. */
 void backlog_woken(struct group *g, tstamp now);
-void backlog_look(struct group *g, tstamp now); /* at once */
+
+void backlog_look(struct group *g, tstamp now);
 
 /* How long a program that is to say that it is ready is not looked at. */
 #define BACKLOG_SILENCE TSPAN_SECONDS(2)
 
 /*
- * The process uses no processor: asks whether it, or another one, holds a
- * connection, if the app has more of them than it must; the core is told.
+ * The process uses no processor: has the core told if it, or another one, holds
+ * a connection; not where the app has no more of them than it must.
  */
 void backlog_sampled(struct worker *w, tstamp now);
 
@@ -337,40 +315,28 @@ const char *backlog_wrong_port(const struct group *g);
 /* --- apps.c -------------------------------------------------------------- */
 
 /*
- * Notes the listeners that only the new configuration has, by app,
- * and at another call those that it lacks by then. *prepared is NULL at first,
- * and goes to apps_change() or apps_abandon(), which takes NULL, too.
+ * Notes, by app, the listeners that the configuration lacks by now. *prepared
+ * is NULL at first, and goes to apps_change() or apps_abandon(), which takes
+ * NULL, too.
  */
 void apps_prepare(struct supervisor *s, const struct conf *conf,
     struct openings *openings, struct app_listeners **prepared);
 void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
 
-/*
- * Makes the apps those of the configuration, which s->config is by now. What
- * is done is logged and written to answer.
- */
+/* The apps are those of s->config from now on. Told as by logging_tell(). */
 void apps_change(struct supervisor *s, struct app_listeners *prepared,
     FILE *answer, tstamp now);
 
-/*
- * ACTION_OVER: frees the group if nothing of it is left. Called again when the
- * refusal of the last connection is over.
+/* ACTION_OVER, and a refusal is over: frees a group of which nothing is left.
  */
 void apps_over(struct supervisor *s, const struct action *a, tstamp now);
 
-/* Room for why a size is refused. */
-#define SIZE_WHY 192
-
-/* Room for a size in words. */
-#define SIZE_TEXT 48
-
 /* "2 to 8 processes", or "1 process". Returns buf. */
+#define SIZE_TEXT 48
 const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
 
-/*
- * Sets another size, or that of the file again. False: why says what would be
- * valid.
- */
+/* Sets another size, or the file's. False: why says what would be valid. */
+#define SIZE_WHY 192
 bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
     tstamp now);
 
@@ -423,23 +389,13 @@ bool restart_files_seen(const struct group *g, tstamp since, tstamp now);
 
 /* --- parking.c ----------------------------------------------------------- */
 
-/*
- * Connections of apps with keep_alive. The daemon keeps a copy of each that a
- * process is handed. A process that has served a request parks it: the loop
- * waits for the next one, which whichever process is idle gets. The former may
- * have a copy still: no call is made that takes a lock of the socket.
- *
- * With wait_for_data a new connection is parked, too, until its first byte is
- * there, or its first request. No process has had that: it may be read.
- */
-
 /* For a new group, and for one that is freed next: closes what is parked. */
 void parking_init(struct group *g);
 void parking_fini(struct group *g);
 
 /*
- * The process parks the connection, which it holds. False: it does not hold
- * it. Where nothing is parked any more, that is the end of the connection.
+ * The process parks the connection, which ends where nothing is parked any
+ * more. False: the process does not hold it.
  */
 bool parking_park(struct worker *w, uint32_t conn, tstamp now);
 

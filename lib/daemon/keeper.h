@@ -2,18 +2,14 @@
 #define DAEMON_KEEPER_H
 
 /*
- * The keeper: a process of ours that touches what workers, and clients of
- * theirs, can have others wait for; see keeper/keeper.c. It reads the output of
- * workers, takes back what dead workers have not received, and closes what may
- * take long to close. All apps have one, which starts with the first process
- * that needs it.
+ * The keeper, one for all apps: a process of ours that touches what workers,
+ * and clients of theirs, can have others wait for; see keeper/keeper.c.
  *
  * A keeper that waits for somebody is left alone, and killed, which comes true
- * when the kernel lets it go; another one takes over. Nothing that the keeper
- * was given is lost with it: we have a copy of each descriptor, and take back
- * from its socket what it has not read. Only what it was busy with is given up,
- * which the page that we share with it names. An app that has stalled
- * KEEPER_STALLS of them has failed.
+ * when the kernel lets it go; another one takes over. We have a copy of each
+ * descriptor that it was given, and take back from its socket what it has not
+ * read: only what it was busy with is given up, which the page that we share
+ * with it names. An app that has stalled KEEPER_STALLS of them has failed.
  */
 
 #include <sys/queue.h>
@@ -48,12 +44,6 @@ struct supervisor;
 /* A process that the pool does not know. */
 #define KEEPER_NO_PROCESS UINT32_MAX
 
-/* A descriptor to be closed. */
-struct keeper_closing {
-	int fd;
-	bool drain; /* what lies in it is read before */
-};
-
 /*
  * An app as the keeper knows it: by its name, because what is left of it may
  * outlast its group, and what it did is still known when it comes again.
@@ -64,13 +54,15 @@ struct keeper_app {
 	char *name; /* owned */
 	unsigned refs; /* of groups, outputs, closings and stalled keepers */
 	unsigned stalls; /* keepers that it has stalled */
-	struct keeper_closing *closings; /* owned, the oldest first */
+	struct keeper_closing {
+		int fd;
+		bool drain; /* what lies in it is read before */
+	} * closings; /* owned, the oldest first */
 	size_t nclosings;
 	size_t closings_room;
 };
 
-/* The output of a worker; made by keeper_hold(), ours from keeper_leave() on.
- */
+/* The output of a worker, whose keeper_leave() has not returned false. */
 struct output {
 	TAILQ_ENTRY(output) next; /* in keepers.said, or unsaid */
 	bool said;
@@ -102,16 +94,12 @@ struct retake {
 	int child_end; /* of the channel; stays the user's */
 	tstamp limit; /* the end, unless a keeper is at it; NEVER: no try yet */
 	/*
-	 * A message the worker had not received, oldest first, and its
-	 * descriptor, which is the callee's now; -1: it had none, or we had no
-	 * room for it.
+	 * Each message, oldest first, and its descriptor, which is the callee's
+	 * now; -1: it had none, or we had no room for it.
 	 */
 	void (*message)(
 	    struct retake *, const char *buf, size_t len, int fd, tstamp now);
-	/*
-	 * The end, from which on it is the user's again and may be freed.
-	 * Complete: all was read. Else the rest is lost.
-	 */
+	/* Complete: all was read. Else the rest is lost. */
 	void (*end)(struct retake *, bool complete, tstamp now);
 };
 
@@ -137,10 +125,7 @@ struct keepers {
 	int work; /* left in it; may be exceeded by one packet */
 };
 
-/*
- * For a new supervisor: 0, or -1 without memory; and for one that ends. No
- * start may be in the lane then.
- */
+/* 0, or -1 without memory. No start may be in the lane at the end. */
 int keeper_init(struct supervisor *s);
 void keeper_fini(struct supervisor *s);
 
@@ -194,12 +179,10 @@ void keeper_take_back(struct group *g, struct retake *r);
 void keeper_close(struct group *g, int fd);
 
 /*
- * The same for a connection. It is closed here and now if that cannot take
- * long: a TCP connection whose last close does not wait, and a Unix socket in
- * which nothing lies, once it is shut down. drain: of another one is read
- * first what its client has sent, so that the client is not told of a reset;
- * not where a process may be reading. Takes no lock of the socket that a
- * process may hold.
+ * The same for a connection, which is closed here and now if that cannot take
+ * long. drain: else what its client has sent is read first, so that it is not
+ * told of a reset; not where a process may be reading. Takes no lock of the
+ * socket that a process may hold.
  */
 void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
 
@@ -215,15 +198,12 @@ struct keeper *keeper_get(struct keepers *all, tstamp now);
 /* A child was reaped: whether it was the keeper, or a former one. */
 bool keeper_exited(struct supervisor *s, pid_t pid, tstamp now);
 
-/* The pid of a keeper that concerns the app, and whether it answers. */
+/* The keepers of the app, the oldest first; their number. */
+#define KEEPER_SIGHTS (KEEPER_STALLS + 1)
 struct keeper_sight {
 	pid_t pid;
 	bool answers;
 };
-
-#define KEEPER_SIGHTS (KEEPER_STALLS + 1)
-
-/* The keepers of the app, the oldest first; their number. */
 size_t keeper_sights(
     const struct group *g, struct keeper_sight out[KEEPER_SIGHTS]);
 

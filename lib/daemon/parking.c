@@ -1,7 +1,9 @@
 /*
  * Connections that are the daemon's for a while: parked, between two requests
  * or before the first; or waiting, until a process has room or they are
- * refused.
+ * refused. A process that has parked a connection may have a copy still: no
+ * call is made that takes a lock of the socket. One that is parked before its
+ * first request may be read.
  */
 
 #include <sys/socket.h>

@@ -134,7 +134,7 @@ struct supervisor {
 	struct ring events; /* see tell.c */
 	struct conf *config; /* in force; a reference */
 	struct pool pool;
-	void *pool_memory;
+	void *pool_memory; /* the next three are in it, too */
 	struct group **groups; /* by app number; NULL: none */
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
@@ -242,22 +242,6 @@ void reload_forget(struct reload_answer *a);
 
 /* The daemon ends: what a lane still opens for a reload goes nowhere. */
 void reload_stop(struct supervisor *s);
-
-/* --- tables.c: the size of all tables, and descriptors ------------------- */
-
-/*
- * Tables large enough for the configuration and for what runs now. 0, or -1
- * and errno, and then nothing has changed.
- */
-int tables_reserve(struct supervisor *s, const struct conf *conf);
-
-/*
- * Whether there are descriptors for all that `conf` may need; if not, that is
- * logged. *spare_out: those that are left, 1 at least. With a warning lowers
- * max_parked of all apps to what there are descriptors for: the only change of
- * a configuration after conf_load().
- */
-bool tables_fit(struct conf *conf, uint32_t *spare_out);
 
 /* --- tell.c -------------------------------------------------------------- */
 

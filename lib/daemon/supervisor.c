@@ -415,9 +415,6 @@ supervisor_run(struct supervisor *s)
 		keeper_fini(s);
 		poolcounter_fini(s);
 		free(s->pool_memory);
-		free(s->groups);
-		free(s->workers);
-		free(s->accepted);
 		conf_free(s->config);
 	}
 	watch_fini(&s->watch);
