@@ -3,8 +3,7 @@
 
 /*
  * apppool-counter: locks with a limit, for many clients, over the protocol of
- * PoolCounter. counter.c decides and makes no system call; language.c knows
- * the words, lockers.c serves sockets, apppool_counter.c is the program.
+ * PoolCounter.
  */
 
 #include <sys/queue.h>
@@ -25,18 +24,10 @@
 /* --- counter.c ----------------------------------------------------------- */
 
 /*
- * A key is held by as many clients as the asking client will stand, a bounded
- * number waits, and the rest is told so at once. Waiters for a place of their
- * own (ME) are served one by one, waiters for anyone's result (ANY) all
- * together when a holder releases.
- *
- * As with the pool, the caller tells what happened, `now` last, and takes out
+ * Decides who has a lock, by the rules of apppool-counter(7), and makes no
+ * system call. As with the pool, the caller tells what happened, and takes out
  * replies with counter_next_reply() after each fact. Clients are numbers,
- * reused after their end. No fact fails: `now` that runs backwards, or a client
- * that is not there, is the caller's bug, and an assert.
- *
- * Source: the PoolCounter text, and the behaviour of poolcounterd 1.1.3.
- * apppool-counter(7) has the rules.
+ * reused after their end.
  *
  * A request costs O(1), O(log n) if it begins or ends a wait, and O(n) if it
  * wakes n clients.
@@ -51,9 +42,8 @@
 #define COUNTER_CHUNKS ((COUNTER_KEY_MAX + COUNTER_CHUNK - 1) / COUNTER_CHUNK)
 
 struct counter_limits {
-	uint32_t clients; /* at least 1, at most 2^24 */
-	/* At least 1; more than COUNTER_STACK for each client are useless. */
-	uint32_t keys;
+	uint32_t clients; /* 1 to 2^24 */
+	uint32_t keys; /* at least 1 */
 };
 
 enum counter_state {
@@ -176,16 +166,15 @@ struct counter_request {
 };
 
 /*
- * Tables for so many, which are the ceilings, too; untouched pages of them take
- * no memory. The figures, all 0, are the caller's. The seed should be secret.
- * False: no memory.
+ * Tables for so many, which are the ceilings, too. The figures, all 0, are the
+ * caller's. The seed should be secret. False: no memory.
  */
 bool counter_init(struct counter *c, const struct counter_limits *limits,
     struct counter_figures *figures, const struct siphash_seed *seed,
     tstamp now);
 void counter_fini(struct counter *c);
 
-/* Ceilings for clients and keys, at most what the tables hold. */
+/* Ceilings, at most what the tables hold. */
 void counter_limit(struct counter *c, const struct counter_limits *ceilings);
 
 /* A client has come: its number, or ILIST_NONE if there are too many. */
@@ -207,8 +196,8 @@ tstamp counter_deadline(const struct counter *c);
 void counter_tick(struct counter *c, tstamp now);
 
 /*
- * Takes out the oldest reply; false: there is none. No fact may be told before
- * all replies to the one before it have been taken out.
+ * Takes out the oldest reply; false: there is none, and the next fact may be
+ * told.
  */
 bool counter_next_reply(struct counter *c, struct counter_reply *out);
 
@@ -235,22 +224,17 @@ struct language_line {
 /* Takes apart a line of len bytes, its LF not among them. */
 void language_parse(const char *line, size_t len, struct language_line *out);
 
-/*
- * Writes what the argument of STATS, which has len bytes, asks for. False, and
- * nothing is written: an unknown one.
- */
+/* What the argument of STATS asks for. False, and nothing: an unknown one. */
 bool language_stats(struct text *out, const struct counter_figures *f,
     tspan uptime, const char *what, size_t len);
 
 /* --- lockers.c ----------------------------------------------------------- */
 
 /*
- * The clients of the service, and the counter that decides between them. A
- * request costs a recv(), a send() and its share of epoll_wait().
- *
- * All that is done for clients is done at the end of a turn, and only so much
- * of it in each: clients that have said something wait in line, have a go one
- * after the other, and wait in line again if they have said more.
+ * The clients of the service. All that is done for them is done at the end of a
+ * turn, and only so much of it in each: clients that have said something wait
+ * in line, have a go one after the other, and wait in line again if they have
+ * said more. A request costs a recv(), a send() and its share of epoll_wait().
  */
 
 /* Unread answers, of all clients together. */
@@ -299,19 +283,11 @@ bool lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
 /* Cuts every client off and frees the tables. */
 void lockers_fini(struct lockers *all, tstamp now);
 
-/*
- * Takes fd over; tells the client if there are too many. One of the daemon's
- * own, whose socket is a Unix socket, is let in beyond the ceiling, and others
- * wait for it.
- */
+/* Takes fd over; the daemon's own, a Unix socket, beyond the ceiling, too. */
 void lockers_add(
     struct lockers *all, int fd, bool tcp, enum lockers_line line, tstamp now);
 
-/*
- * At the end of each turn of the loop: carries out what clients have said and
- * answers them, as much as one turn may. If something is left, the loop does
- * not sleep.
- */
+/* The turn ends; if it leaves something to do, the loop does not sleep. */
 void lockers_turn(struct lockers *all, tstamp now);
 
 #endif

@@ -29,11 +29,7 @@ struct counter_address {
 
 int poolcounter_init(struct supervisor *s);
 
-/*
- * A change to what conf says, in two steps; the first configuration is one,
- * too. prepare() notes new listeners. After openings_end(), commit() or abort()
- * follows.
- */
+/* A change to what conf says, in the steps of struct control_ops. */
 void poolcounter_prepare(
     struct supervisor *s, const struct conf *conf, struct openings *openings);
 void poolcounter_commit(
@@ -53,7 +49,7 @@ bool poolcounter_exited(
 /* Has the process end, within that time, and closes the listeners. */
 void poolcounter_stop(struct supervisor *s, tspan limit);
 
-/* Frees everything; to be called when the lanes have ended. */
+/* The lanes have ended. */
 void poolcounter_fini(struct supervisor *s);
 
 /* Number i: processes of this machine are told the first. NULL: no more. */
@@ -66,13 +62,9 @@ bool poolcounter_figures(
 
 /* --- limiter.c: a lock in front of each connection of an app -------------- */
 
-/*
- * Makes or changes g->limiter as the group's configuration wants it. Without
- * memory for it, connections are let in without locks.
- */
+/* g->limiter is as the configuration wants it, or NULL without memory. */
 void limiter_configure(struct group *g, tstamp now);
 
-/* Closes every connection of g->limiter, which may be NULL. */
 void limiter_free(struct group *g);
 
 /* ACTION_LOCK and ACTION_UNLOCK. */

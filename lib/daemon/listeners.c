@@ -90,7 +90,7 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 	}
 }
 
-/* Takes it out of use and off its group: as listeners_open() gave it. */
+/* Takes it out of use and off its group. */
 static void
 listeners_detach(struct app_listener *l)
 {
@@ -191,45 +191,38 @@ listeners_serves(const struct app_listener *l)
 
 /* --- binding anew ------------------------------------------------------- */
 
-/* Tries again later: soon, and then less often, while others have the address.
- */
-static void
-rebinding_failed(struct app_listener *l, tstamp now)
-{
-	bool held = l->rebinding.error == 0;
-	tspan pause = REBIND_PAUSE;
-
-	if (held && l->pause < REBIND_PAUSE)
-		pause = l->pause == 0 ? AWAIT_PAUSE : 2 * l->pause;
-	if (held && pause >= REBIND_PAUSE && l->pause < REBIND_PAUSE)
-		log_warnx("%s: processes of the app that had %s have it still: "
-			  "it is opened when they end",
-		    l->group->conf->name, l->address);
-	l->pause = pause;
-	acceptor_rest(&l->acceptor, now + pause);
-}
-
 static void
 rebinding_done(struct lane_job *job, tstamp now)
 {
 	struct app_listener *l =
 	    LOOP_OWNER(job, struct app_listener, rebinding.job);
 	struct group *g = l->group;
+	tspan pause = REBIND_PAUSE;
 
 	l->rebinds = false;
 	(void)openings_end(&l->rebinding);
 	if (g == NULL) {
 		/* Closed meanwhile. */
 		listeners_close(l);
-	} else if (l->acceptor.listener.fd == -1) {
-		rebinding_failed(l, now);
-	} else {
+	} else if (l->acceptor.listener.fd != -1) {
 		l->awaits = false;
 		listeners_share(l);
 		acceptor_start(&l->acceptor);
 		/* The processes have the former socket. */
 		if (group_accepts_itself(g) && !g->closing)
 			pool_app_restart(&g->sup->pool, g->app, now);
+	} else {
+		/* Soon, and then less often, while others have the address. */
+		if (l->rebinding.error == 0 && l->pause < REBIND_PAUSE) {
+			pause = l->pause == 0 ? AWAIT_PAUSE : 2 * l->pause;
+			if (pause >= REBIND_PAUSE)
+				log_warnx("%s: processes of the app that had "
+					  "%s have it still: it is opened when "
+					  "they end",
+				    g->conf->name, l->address);
+		}
+		l->pause = pause;
+		acceptor_rest(&l->acceptor, now + pause);
 	}
 }
 
@@ -373,17 +366,6 @@ accepting_begin(struct app_listener *l, struct group *g)
 	} else if (l->where.kind != CONF_LISTEN_FD && !l->awaits) {
 		/* No socket since listeners_rebind(): to be tried again. */
 		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
-	}
-}
-
-static void
-accepting_begin_all(struct app_listeners *opened, struct group *g)
-{
-	struct app_listener *l;
-
-	while ((l = TAILQ_FIRST(opened)) != NULL) {
-		TAILQ_REMOVE(opened, l, next);
-		accepting_begin(l, g);
 	}
 }
 
@@ -560,22 +542,6 @@ listeners_is_at(const struct app_listener *l, const char *text)
 	    strcmp(l->where.text, text) == 0;
 }
 
-/* The listener of any app at this address, rather one that stays, or NULL. */
-static struct app_listener *
-listeners_find(const struct supervisor *s, const char *text)
-{
-	struct app_listener *l = NULL, *leaving = NULL;
-
-	while ((l = listeners_next(s, l)) != NULL) {
-		if (!listeners_is_at(l, text))
-			continue;
-		if (!l->leaving)
-			return l;
-		leaving = l;
-	}
-	return leaving;
-}
-
 /*
  * Whether processes of its app have the socket. They may do with it what they
  * want, as long as they live and whatever is configured: another app that
@@ -606,37 +572,26 @@ listeners_is_lent(const struct supervisor *s, const struct conf_listen *where)
 	return false;
 }
 
-/*
- * Whether the listener must not go to that app: its processes have it, and we
- * would accept from it. A socket of the service manager does all the same, if
- * they go on without it.
- */
-static bool
-listeners_keeps(const struct app_listener *l, const struct group *to)
-{
-	const struct conf_app *app =
-	    conf_find_app(to->config, l->group->conf->name);
-
-	return listeners_is_shared(l) && !group_accepts_itself(to) &&
-	    (!l->acceptor.listener.inherited || app == NULL ||
-		group_is_another(l->group, app));
-}
-
 void
 listeners_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
-	const struct app_listener *l = listeners_find(s, where->text);
-	struct app_listener *new;
+	struct app_listener *l = NULL, *at = NULL, *new;
 
 	TAILQ_FOREACH(new, out, next)
 		if (strcmp(new->where.text, where->text) == 0)
 			return;
-	if (l == NULL && !listeners_is_lent(s, where)) {
+	/* The listener of any app there, rather one that stays. */
+	while (
+	    (at == NULL || at->leaving) && (l = listeners_next(s, l)) != NULL)
+		if (listeners_is_at(l, where->text))
+			at = l;
+	if (at == NULL && !listeners_is_lent(s, where)) {
 		listeners_open(s, app, where, openings, out);
-	} else if (l != NULL && listeners_is_shared(l) &&
-	    !l->acceptor.listener.inherited && !group_remains(l->group, app) &&
+	} else if (at != NULL && listeners_is_shared(at) &&
+	    !at->acceptor.listener.inherited &&
+	    !group_remains(at->group, app) &&
 	    app->handoff != CONF_HANDOFF_LISTEN) {
 		/* Opened when processes of another app leave the address. */
 		new = listeners_new(s, where, openings, out);
@@ -654,6 +609,7 @@ static void
 listeners_claim_at(struct group *g, const char *text, bool update)
 {
 	struct app_listener *l, *next;
+	const struct conf_app *app;
 	bool has = false;
 
 	TAILQ_FOREACH(l, &g->listeners, next) {
@@ -667,8 +623,16 @@ listeners_claim_at(struct group *g, const char *text, bool update)
 	}
 	for (l = listeners_next(g->sup, NULL); l != NULL; l = next) {
 		next = listeners_next(g->sup, l);
-		if (l->group == g || !listeners_is_at(l, text) ||
-		    listeners_keeps(l, g))
+		if (l->group == g || !listeners_is_at(l, text))
+			continue;
+		/*
+		 * We do not accept from what processes have; but from a socket
+		 * of the service manager if they go on without it.
+		 */
+		app = conf_find_app(g->config, l->group->conf->name);
+		if (listeners_is_shared(l) && !group_accepts_itself(g) &&
+		    (!l->acceptor.listener.inherited || app == NULL ||
+			group_is_another(l->group, app)))
 			continue;
 		/* The listener that it awaited has come back to its app. */
 		if (has && l->awaits) {
@@ -686,7 +650,12 @@ listeners_claim_at(struct group *g, const char *text, bool update)
 void
 listeners_claim(struct group *g, struct app_listeners *opened, bool update)
 {
+	struct app_listener *l;
+
 	for (size_t k = 0; k < g->conf->listen.len; k++)
 		listeners_claim_at(g, g->conf->listen.list[k].text, update);
-	accepting_begin_all(opened, g);
+	while ((l = TAILQ_FIRST(opened)) != NULL) {
+		TAILQ_REMOVE(opened, l, next);
+		accepting_begin(l, g);
+	}
 }

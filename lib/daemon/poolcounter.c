@@ -138,37 +138,6 @@ counter_listener_spec(
 	out->mode = COUNTER_MODE;
 }
 
-/*
- * Notes an address, which may be several sockets of the service manager, among
- * the fresh ones.
- */
-static void
-counter_listener_open(struct poolcounter *all, const struct conf_listen *where,
-    struct openings *openings)
-{
-	int fds[INHERITED_MAX];
-	size_t n = openings_inherited(openings, where, "counter", fds);
-
-	for (size_t i = 0; i < n; i++) {
-		struct counter_listener *l = calloc(1, sizeof(*l));
-		struct listener_spec spec;
-
-		if (l == NULL) {
-			openings_fail(openings, ENOMEM,
-			    "counter: %s: no memory", where->text);
-			return;
-		}
-		l->where = where;
-		l->address.where = where->text;
-		l->listener.fd = -1;
-		l->number = ++all->number;
-		TAILQ_INSERT_TAIL(&all->fresh, l, next);
-		counter_listener_spec(l, fds[i], &spec);
-		openings_add(
-		    openings, &l->listener, &spec, "counter: %s", where->text);
-	}
-}
-
 /* --- what the counter is told --------------------------------------------- */
 
 /*
@@ -484,14 +453,38 @@ void
 poolcounter_prepare(
     struct supervisor *s, const struct conf *conf, struct openings *openings)
 {
-	if (conf->counter_len > 0 && !poolcounter_map(s->counter))
+	struct poolcounter *all = s->counter;
+	int fds[INHERITED_MAX];
+
+	if (conf->counter_len > 0 && !poolcounter_map(all))
 		openings_fail(openings, errno, "counter: a page of memory: %s",
 		    strerror(errno));
-	for (size_t i = 0; i < conf->counter_len; i++)
-		if (poolcounter_find(
-			&s->counter->listeners, conf->counter[i].text) == NULL)
-			counter_listener_open(
-			    s->counter, &conf->counter[i], openings);
+	for (size_t i = 0; i < conf->counter_len; i++) {
+		const struct conf_listen *where = &conf->counter[i];
+		size_t n = 0;
+
+		if (poolcounter_find(&all->listeners, where->text) == NULL)
+			n = openings_inherited(openings, where, "counter", fds);
+		/* Several, if they are sockets of the service manager. */
+		for (size_t k = 0; k < n; k++) {
+			struct counter_listener *l = calloc(1, sizeof(*l));
+			struct listener_spec spec;
+
+			if (l == NULL) {
+				openings_fail(openings, ENOMEM,
+				    "counter: %s: no memory", where->text);
+				return;
+			}
+			l->where = where;
+			l->address.where = where->text;
+			l->listener.fd = -1;
+			l->number = ++all->number;
+			TAILQ_INSERT_TAIL(&all->fresh, l, next);
+			counter_listener_spec(l, fds[k], &spec);
+			openings_add(openings, &l->listener, &spec,
+			    "counter: %s", where->text);
+		}
+	}
 }
 
 void
