@@ -95,7 +95,6 @@ key_store_text(struct counter *c, const char *text, size_t len)
 	return first - 1;
 }
 
-/* Whether the text is that of this key. */
 static bool
 key_is(const struct counter *c, uint32_t key, const char *text, size_t len)
 {
@@ -115,7 +114,6 @@ key_is(const struct counter *c, uint32_t key, const char *text, size_t len)
 	return true;
 }
 
-/* The key of this text, or ILIST_NONE. */
 static uint32_t
 key_find(const struct counter *c, uint32_t hash, const char *text, size_t len)
 {
@@ -154,7 +152,6 @@ key_add(struct counter *c, uint32_t hash, const char *text, size_t len)
 	return n;
 }
 
-/* Forgets the key if it has neither holder nor waiter. */
 static void
 key_drop(struct counter *c, uint32_t key)
 {
@@ -323,14 +320,12 @@ counter_next_reply(struct counter *c, struct counter_reply *out)
 
 /* --- entries -------------------------------------------------------------- */
 
-/* The entry at this depth of the client's stack. */
 static uint32_t
 counter_entry_at(const struct counter *c, uint32_t client, unsigned depth)
 {
 	return client * COUNTER_STACK + c->clients[client].stack[depth];
 }
 
-/* The client's newest entry. */
 static uint32_t
 counter_newest(const struct counter *c, uint32_t client)
 {
@@ -456,7 +451,6 @@ counter_lock(struct counter *c, uint32_t entry)
 
 /* --- ends ----------------------------------------------------------------- */
 
-/* A wait ends without a lock. */
 static void
 counter_withdraw(struct counter *c, uint32_t entry)
 {
@@ -516,7 +510,6 @@ counter_unlock(struct counter *c, uint32_t entry, bool released)
 	counter_hand_over(c, key, !released);
 }
 
-/* A lock or a wait ends. */
 static void
 counter_end(struct counter *c, uint32_t entry, bool released)
 {

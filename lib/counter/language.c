@@ -16,7 +16,6 @@ struct language_word {
 	size_t len; /* 0: there is none */
 };
 
-/* The next word; p moves behind it. */
 static struct language_word
 language_word(const char **p, const char *end)
 {

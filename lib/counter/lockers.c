@@ -166,7 +166,6 @@ lockers_close(struct lockers *all, int fd, bool tcp)
 	lane_close(all->closer, fd);
 }
 
-/* Tells a client beyond the limit why it is turned away. */
 static void
 lockers_refuse(struct lockers *all, int fd, bool tcp, tstamp now)
 {
@@ -356,7 +355,6 @@ lockers_cut_due(struct timer *t, tstamp now)
 
 /* --- reading ------------------------------------------------------------ */
 
-/* Returns what it cost. */
 static unsigned
 locker_obey(struct locker *cl, const char *text, size_t len, tstamp now)
 {
@@ -465,7 +463,6 @@ locker_read(struct locker *cl, char *buf, size_t *len)
 	return n > 0;
 }
 
-/* Serves a client whose turn has come. Returns the cost. */
 static unsigned
 locker_serve(struct locker *cl, tstamp now)
 {

@@ -119,7 +119,6 @@ size_options(const struct group *g, struct app_options *out)
 	out->max_processes = g->size.now.max;
 }
 
-/* Whether the app may have this size; why says why not. */
 static bool
 size_is_possible(
     const struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY])
@@ -487,8 +486,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		}
 		if (g == NULL || former == NULL || former == g)
 			continue;
-		/* The new group is held as the former one is, which leaves now.
-		 */
+		/* Held as the former group is, which leaves now. */
 		if (former->hold.stopped)
 			hold_stop(g, now);
 		else if (former->hold.muted)
@@ -523,17 +521,16 @@ apps_open_lent(struct supervisor *s)
 				    &g->conf->listen.list[k], &openings,
 				    &opened);
 		(void)openings_now(&openings);
-		/* A socket that a process has shut down is tried again later.
-		 */
-		TAILQ_FOREACH_SAFE(l, &opened, next, after)
+		TAILQ_FOREACH_SAFE(l, &opened, next, after) {
+			/* Processes that outlive their app have it still. */
+			l->acceptor.listener.shared = true;
+			/* A socket that was shut down is tried again later. */
 			if (l->acceptor.listener.fd == -1) {
 				TAILQ_REMOVE(&opened, l, next);
 				TAILQ_INSERT_TAIL(&useless, l, next);
 			}
+		}
 		listeners_close_all(&useless);
-		/* Processes that outlive their app have its listeners still. */
-		TAILQ_FOREACH(l, &opened, next)
-			l->acceptor.listener.shared = true;
 		listeners_claim(g, &opened, false);
 	}
 }

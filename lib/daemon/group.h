@@ -308,8 +308,7 @@ void backlog_look(struct group *g, tstamp now);
  */
 void backlog_sampled(struct worker *w, tstamp now);
 
-/* "it listens on :3000 itself: ...", of the newest processes; "": it is not so.
- */
+/* "it listens on :3000 itself: ...", of the newest processes; or "". */
 const char *backlog_wrong_port(const struct group *g);
 
 /* --- apps.c -------------------------------------------------------------- */
@@ -327,8 +326,7 @@ void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
 void apps_change(struct supervisor *s, struct app_listeners *prepared,
     FILE *answer, tstamp now);
 
-/* ACTION_OVER, and a refusal is over: frees a group of which nothing is left.
- */
+/* ACTION_OVER, or a refusal has ended: frees a group when nothing is left. */
 void apps_over(struct supervisor *s, const struct action *a, tstamp now);
 
 /* "2 to 8 processes", or "1 process". Returns buf. */

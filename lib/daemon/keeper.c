@@ -65,7 +65,6 @@
 /* Before something is said again for which there was no room. */
 #define RETRY_AFTER TSPAN_MSECONDS(10)
 
-/* A keeper as a process. */
 struct keeper {
 	TAILQ_ENTRY(keeper) next; /* in keepers.stalled, once it is */
 	struct keepers *all;
@@ -203,7 +202,6 @@ keeper_close_conn(struct group *g, int fd, bool tcp, bool drain)
 		keeper_queue_closing(g->keeper, fd, drain);
 }
 
-/* An app whose descriptors may be closed; NULL: none. */
 static struct keeper_app *
 keeper_next_closing(const struct keepers *all)
 {
@@ -249,7 +247,6 @@ keeper_move(struct output *o, bool said)
 	o->said = said;
 }
 
-/* Tells the last line, or none, to what waits for it. */
 static void
 keeper_answer(struct output *o, const char *line, size_t len, tstamp now)
 {
@@ -399,7 +396,6 @@ keeper_take_back(struct group *g, struct retake *r)
 	keeper_hasten(all);
 }
 
-/* The rest of what was to be taken back is lost, or there is none. */
 static void
 keeper_end_retake(struct retake *r, bool complete, tstamp now)
 {
@@ -659,7 +655,6 @@ keeper_lose(struct keeper *k, tstamp now)
 	keeper_free(k);
 }
 
-/* The stalled keeper is forgotten. */
 static void
 keeper_forget(struct timer *t, tstamp now)
 {
@@ -976,7 +971,6 @@ keeper_has_work(const struct keepers *all)
 	    !TAILQ_EMPTY(&all->unsaid) || keeper_next_closing(all) != NULL;
 }
 
-/* Tells the keeper what is next, if it is free. */
 static void
 keeper_go_on(struct timer *t, tstamp now)
 {

@@ -154,7 +154,6 @@ lock_free(struct lock *k)
 		free(k);
 }
 
-/* A request gets no answer. */
 static void
 limiter_unreachable(
     struct limiter *l, unsigned server, const char *why, tstamp now)
@@ -210,8 +209,7 @@ lock_lose(struct lock *k, const char *why, tstamp now)
 		next = k->server;
 		if (!k->used) {
 			v->retry_at = now + DOWN_REST;
-			/* The only server's answer is told with what follows.
-			 */
+			/* The only server's answer is told below. */
 			if (!v->down && l->nservers > 1)
 				log_limited(&v->loss, now, LOG_LEVEL_WARN,
 				    "%s: limit: %s: %s; it is passed over "
@@ -266,7 +264,6 @@ lock_ask(struct lock *k, tstamp now)
 	lock_send(k, l->request, now);
 }
 
-/* The connection holds nothing any more. */
 static void
 lock_idle(struct lock *k)
 {

@@ -90,7 +90,6 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 	}
 }
 
-/* Takes it out of use and off its group. */
 static void
 listeners_detach(struct app_listener *l)
 {
@@ -168,7 +167,6 @@ listeners_resume(struct group *g)
 			acceptor_resume(&l->acceptor);
 }
 
-/* Owner, mode and backlog as its group's configuration has them. */
 static void
 listeners_update(struct app_listener *l)
 {
@@ -493,7 +491,6 @@ accepting_leave_one(struct app_listener *l, tstamp now)
 	listeners_set_leave(l, now);
 }
 
-/* The listener leaves no more, and lets newcomers in. */
 static void
 accepting_return(struct app_listener *l)
 {

@@ -157,7 +157,6 @@ parking_look(const struct parked *k, unsigned events)
 	return events & EPOLLRDHUP ? SENT_ENOUGH : SENT_PART;
 }
 
-/* Whether the app takes no new connections any more. */
 static bool
 parking_is_leaving(const struct group *g)
 {
@@ -172,7 +171,6 @@ parking_is_open(const struct group *g)
 	    !parking_is_leaving(g);
 }
 
-/* There is a request, or the client has left. */
 static void
 parking_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
@@ -449,8 +447,7 @@ parking_fini(struct group *g)
 	timer_set(&g->sup->loop.timers, &g->parking.timer, TSTAMP_NEVER);
 }
 
-/* --- waiters ---------------------------------------------------------------
- */
+/* --- waiters -------------------------------------------------------------- */
 
 void
 waiters_tell_full(struct group *g, tstamp now)

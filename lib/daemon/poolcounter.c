@@ -154,7 +154,6 @@ poolcounter_say(struct poolcounter *all, int fd, const char *what)
 	return false;
 }
 
-/* The timer, too: tells the counter what it has not been told yet. */
 static void
 poolcounter_tell(struct timer *t, tstamp now)
 {
@@ -437,7 +436,6 @@ poolcounter_init(struct supervisor *s)
 	return 0;
 }
 
-/* The listener at this address, in pool.conf's words; NULL: none. */
 static struct counter_listener *
 poolcounter_find(const struct counter_listeners *list, const char *text)
 {

@@ -248,8 +248,7 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 	s->refusals++;
 	timer_init(&r->timer, refusal_time_over);
 	timer_set(&s->loop.timers, &r->timer, now + REFUSAL_TIME);
-	/* An answer made here is so short that it is written at once, or never.
-	 */
+	/* An answer made here is short: it is written at once, or never. */
 	if (!refusal_write(r) ||
 	    (r->rest_len > 0 && answer.bytes == answer.made))
 		refusal_end(r);

@@ -161,7 +161,6 @@ openings_inherited(struct openings *all, const struct conf_listen *where,
 /* Descriptors of the daemon itself: loop, lanes, log, control and others. */
 #define TABLES_OWN 64
 
-/* A part of the memory, with a copy of the old one's first bytes. */
 static void *
 tables_part(
     char *memory, size_t *used, size_t size, const void *old, size_t bytes)
@@ -420,7 +419,6 @@ reload_settled(struct lane_job *job, tstamp now)
 	reload_end(LOOP_OWNER(job, struct reload, openings.job), true, now);
 }
 
-/* Puts s->config into force. */
 static void
 reload_enforce(struct supervisor *s, struct app_listeners *listeners,
     FILE *answer, tstamp now)

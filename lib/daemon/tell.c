@@ -167,8 +167,7 @@ tell_said(const struct worker *w, const char *text, size_t len)
 	events_put(&w->sup->events, &event);
 }
 
-/* --- the log ---------------------------------------------------------------
- */
+/* --- the log -------------------------------------------------------------- */
 
 static int verbose;
 
