@@ -28,7 +28,6 @@
  * full load.
  */
 
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -463,15 +462,10 @@ load_for_ever(struct counter_bench *c)
 		.count = 50,
 		.depth = 1,
 		.span = TSPAN_SECONDS(3600) };
-	pid_t pid;
+	pid_t pid = bench_fork();
 
-	(void)fflush(NULL);
-	pid = fork();
-	if (pid == -1)
-		err(EX_OSERR, "fork");
 	if (pid != 0)
 		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	locks_round_trips(&l);
 	_exit(0);
 }

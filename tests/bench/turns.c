@@ -32,7 +32,6 @@
 
 #include <sys/epoll.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -144,18 +143,13 @@ static pid_t
 run(const struct side *s, const char *product, const char *const *argv)
 {
 	char program[PATHS], log[PATHS + 8];
-	pid_t pid;
+	pid_t pid = bench_fork();
 	int fd;
 
-	bench_product(product, program, sizeof(program));
-	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
-	(void)fflush(NULL);
-	pid = fork();
-	if (pid == -1)
-		err(EX_OSERR, "fork");
 	if (pid != 0)
 		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	bench_product(product, program, sizeof(program));
+	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
 	fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 	(void)dup2(fd, STDERR_FILENO);
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -388,15 +382,10 @@ connect_to(const struct side *s, int app)
 		.arg = &bad,
 	};
 	struct clients_totals totals;
-	pid_t pid;
+	pid_t pid = bench_fork();
 
-	(void)fflush(NULL);
-	pid = fork();
-	if (pid == -1)
-		err(EX_OSERR, "fork");
 	if (pid != 0)
 		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)snprintf(
 	    address, sizeof(address), "unix:%s/app%d", s->folder, app);
 	if (endpoint_parse(address, &plan.to) == -1 ||

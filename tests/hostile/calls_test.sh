@@ -185,4 +185,36 @@ testTheLoopMakesTheListedCallsAndNoOther() {
 	    "$DIR/trace" control.sock counter.sock)"
 }
 
+# costs MOST CALL...: at most so many of these for each of 1,000 connections, and
+# little beside that.
+costs() {
+	most=$1
+	shift
+	calls=0
+	for call; do
+		calls=$((calls + $(grep -c "^$call(" "$DIR/trace")))
+	done
+	assertTrue "$calls times $*" "[ $calls -le $((most * 1000 + 200)) ]"
+}
+
+testAConnectionCostsOneCallOfEachKind() {
+	command -v strace >/dev/null || { skip 'no strace'; return; }
+	for to in "tcp 127.0.0.1:$PORT" "unix $DIR/web.sock"; do
+		app web <<-EOF | conf
+		listen += "127.0.0.1:$PORT"
+		EOF
+		traced_start
+		# shellcheck disable=SC2086 # two words
+		floods --$to --count 1000 --concurrency 8
+		pool_stop
+		costs 1 sendmsg
+		costs 1 recvfrom recvmsg
+		costs 1 close
+		# And once more when no other client waits.
+		costs 2 accept4
+		costs 2 epoll_pwait2
+		rm "$DIR/trace"
+	done
+}
+
 . tests/e2e/lib.sh

@@ -120,20 +120,29 @@ bench_product(const char *name, char *out, size_t size)
 }
 
 pid_t
-bench_spawn(const char *folder, const char *const *argv, int cpu)
+bench_fork(void)
 {
-	char log[BENCH_PATH * 4];
-	cpu_set_t set;
 	pid_t pid;
-	int fd;
 
 	(void)fflush(NULL);
 	pid = fork();
 	if (pid == -1)
 		err(EX_OSERR, "fork");
+	if (pid == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	return pid;
+}
+
+pid_t
+bench_spawn(const char *folder, const char *const *argv, int cpu)
+{
+	char log[BENCH_PATH * 4];
+	cpu_set_t set;
+	pid_t pid = bench_fork();
+	int fd;
+
 	if (pid != 0)
 		return pid;
-	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
 	CPU_ZERO(&set);
 	if (cpu != -1) {
 		CPU_SET(cpu, &set);

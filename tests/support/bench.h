@@ -34,6 +34,9 @@ void bench_program(const char *name, char *out, size_t size);
 /* The absolute path of a program of the folder $BIN, or of this one. */
 void bench_product(const char *name, char *out, size_t size);
 
+/* As fork(2), of a process that ends with this one. */
+pid_t bench_fork(void);
+
 /*
  * Starts a program, which ends with this one: on that processor, unless it is
  * -1, and with its output in FOLDER/log.

@@ -124,9 +124,3 @@ proc_descriptors(pid_t pid)
 	(void)closedir(dir);
 	return count;
 }
-
-int
-proc_traced(pid_t pid)
-{
-	return proc_number(pid, "status", "TracerPid:") > 0;
-}

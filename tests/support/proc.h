@@ -29,7 +29,4 @@ void proc_memory(pid_t pid, long *rss_out, long *pss_out);
 /* Open descriptors; -1 if unknown. */
 int proc_descriptors(pid_t pid);
 
-/* Whether a debugger (strace) traces it. */
-int proc_traced(pid_t pid);
-
 #endif
