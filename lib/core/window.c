@@ -1,7 +1,6 @@
 /* Percentiles over the last minute, and histograms of all time. */
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/window.h"
@@ -75,87 +74,70 @@ window_add(struct window *w, tspan value, tstamp now)
 	w->ever.sum += tspan_to_seconds(value);
 }
 
-/* Whether the slot still belongs to the last minute. */
-static bool
-window_holds(const struct window_slot *slot, tstamp now)
+/* All that was added in the last minute, as one slot. */
+static struct window_slot
+window_sum(const struct window *w, tstamp now)
 {
-	return now / WINDOW_SLOT - slot->epoch < WINDOW_SLOTS;
+	struct window_slot sum = { 0 };
+
+	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
+		const struct window_slot *slot = &w->slots[i];
+
+		if (now / WINDOW_SLOT - slot->epoch >= WINDOW_SLOTS)
+			continue;
+		for (uint32_t b = 0; b < WINDOW_BUCKETS; b++)
+			sum.counts[b] += slot->counts[b];
+		sum.total += slot->total;
+		if (slot->max > sum.max)
+			sum.max = slot->max;
+	}
+	return sum;
 }
 
 tspan
 window_share(const struct window *w, double share, tstamp now)
 {
-	uint64_t total = 0, seen = 0;
-	tspan max = 0, value;
+	const struct window_slot sum = window_sum(w, now);
+	uint64_t seen = 0;
 
-	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
-		const struct window_slot *slot = &w->slots[i];
-
-		if (!window_holds(slot, now))
-			continue;
-		total += slot->total;
-		max = slot->max > max ? slot->max : max;
-	}
-	if (total == 0 || share >= 1)
-		return max;
+	if (sum.total == 0 || share >= 1)
+		return sum.max;
 	for (uint32_t b = 0; b < WINDOW_BUCKETS - 1; b++) {
-		for (unsigned i = 0; i < WINDOW_SLOTS; i++)
-			if (window_holds(&w->slots[i], now))
-				seen += w->slots[i].counts[b];
-		value = window_value(b);
-		if ((double)seen >= share * (double)total)
-			return value < max ? value : max;
+		seen += sum.counts[b];
+		if ((double)seen >= share * sum.total)
+			return tstamp_min(window_value(b), sum.max);
 	}
-	return max;
-}
-
-/* The part of a bucket that does not exceed the value. */
-static double
-window_part(uint32_t bucket, tspan value)
-{
-	tspan from = bucket == 0 ? 0 : window_value(bucket - 1) + 1;
-	tspan to = window_value(bucket) + 1;
-
-	if (bucket == 0 || value + 1 >= to)
-		return 1;
-	return value < from ? 0
-			    : (double)(value + 1 - from) / (double)(to - from);
+	return sum.max;
 }
 
 double
 window_within(const struct window *w, tspan value, tstamp now)
 {
-	uint64_t total = 0;
-	double within = 0;
+	const struct window_slot sum = window_sum(w, now);
+	uint32_t last = window_bucket(value);
+	tspan from = last == 0 ? 0 : window_value(last - 1) + 1;
+	tspan to = window_value(last) + 1;
+	double within = sum.counts[last];
 
-	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
-		const struct window_slot *slot = &w->slots[i];
-
-		if (!window_holds(slot, now))
-			continue;
-		total += slot->total;
-		if (slot->max <= value) {
-			within += slot->total;
-			continue;
-		}
-		for (uint32_t b = 0; b <= window_bucket(value); b++)
-			within += slot->counts[b] * window_part(b, value);
-	}
-	return total == 0 ? -1 : within / (double)total;
+	if (sum.total == 0)
+		return -1;
+	if (sum.max <= value)
+		return 1;
+	/* The part of its bucket that does not exceed the value. */
+	if (last > 0 && value + 1 < to)
+		within *= (double)(value + 1 - from) / (double)(to - from);
+	for (uint32_t b = 0; b < last; b++)
+		within += sum.counts[b];
+	return within / sum.total;
 }
 
 double
 window_rate(const struct window *w, tstamp since, tstamp now)
 {
 	tstamp start = (now / WINDOW_SLOT - (WINDOW_SLOTS - 1)) * WINDOW_SLOT;
-	uint64_t total = 0;
-	tspan length;
+	tspan length = now - (since > start ? since : start);
 
-	for (unsigned i = 0; i < WINDOW_SLOTS; i++)
-		if (window_holds(&w->slots[i], now))
-			total += w->slots[i].total;
-	length = now - (since > start ? since : start);
 	if (length < TSPAN_SECONDS(1))
 		length = TSPAN_SECONDS(1);
-	return (double)total / tspan_to_seconds(length);
+	return window_sum(w, now).total / tspan_to_seconds(length);
 }
