@@ -112,7 +112,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
 	a->backoff = gate > now ? gate - now : 0;
-	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
+	a->idle_while_waiting = app_idle_waiting(app, now);
 	a->start_time = app->start_time;
 	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
 	a->target_wait = app->options.target_wait;

@@ -52,10 +52,12 @@ app_enter(struct app *a, enum app_event e)
 #define APP_BRIEF TSPAN_MSECONDS(1)
 
 void
-app_measure_session(struct app *a, tspan took)
+app_measure(struct app *a, tspan took, tstamp now)
 {
 	struct app_session *s = &a->session;
 
+	window_add(&a->session_time, took, now);
+	promise_served(&a->promise, took);
 	if (s->mean == 0) {
 		s->mean = took;
 		s->usual = took;

@@ -351,7 +351,6 @@ struct app_shrinking {
 	uint32_t marked; /* processes that are not needed, by load */
 	uint32_t victims; /* of them, to be stopped now, one by one */
 	tstamp kill_at; /* when marked processes become victims */
-	tstamp stopped; /* the last stop of an idle process; 0: none */
 	tstamp origin; /* intervals of stops for want of load count from here */
 };
 
@@ -582,8 +581,8 @@ app_demand(const struct app *a)
 /* Changes the phase by its table; asserts that the event can be in it. */
 void app_enter(struct app *a, enum app_event e);
 
-/* A session has taken so long. */
-void app_measure_session(struct app *a, tspan took);
+/* A session that ends well has taken so long. */
+void app_measure(struct app *a, tspan took, tstamp now);
 
 /* Whether busy processes are handed connections ahead of need. */
 bool app_prefetches(const struct app *a);
@@ -594,6 +593,15 @@ bool app_prefetches(const struct app *a);
  * costs, so that an app whose processes start fast lets go of them soon.
  */
 void app_time_stops(struct app *a);
+
+/* Time in which a connection waited beside an idle process, until now. */
+static inline tspan
+app_idle_waiting(const struct app *a, tstamp now)
+{
+	const struct app_idle_waiting *w = &a->idle_waiting;
+
+	return w->sum + (w->since == 0 ? 0 : now - w->since);
+}
 
 /* Whether it can be estimated how many processes the app needs. */
 static inline bool

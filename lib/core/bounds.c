@@ -26,19 +26,13 @@ bounds_spare(const struct pool *p, const struct app *a)
 	return n > min ? n - min : 0;
 }
 
-/* Failed starts in a row pause all growth but for a trial now and then. */
-static bool
-bounds_are_on_trial(const struct app *a)
-{
-	return a->failed_starts >= a->options.start_limit;
-}
-
 uint32_t
 bounds_allowed(const struct app *a, uint32_t n)
 {
 	uint32_t most = bounds_under_own(a);
 
-	if (bounds_are_on_trial(a) && most > 0)
+	/* Failed starts in a row leave a trial now and then. */
+	if (a->failed_starts >= a->options.start_limit && most > 0)
 		most = a->in_state[PROCESS_STARTING] == 0 ? 1 : 0;
 	return least(n, most);
 }
@@ -53,7 +47,7 @@ pool_start_gate(const struct app *a)
 	tstamp gate =
 	    tstamp_min(b->until, tstamp_add(b->failed_at, most + most / 4));
 
-	if (bounds_are_on_trial(a))
+	if (a->failed_starts >= a->options.start_limit)
 		gate = tstamp_add(
 		    b->failed_at, a->failure.called && min < most ? min : most);
 	else if (app_demand(a) > 0 && app_ready(a) == 0 && b->delay != 0)

@@ -35,12 +35,24 @@ deadlines_put(struct deadlines *d, uint32_t place, struct deadline x)
 	d->where[x.number] = place + 1;
 }
 
-/* Puts x where it belongs: up or down from the free place. */
-static void
-deadlines_place(struct deadlines *d, uint32_t place, struct deadline x)
+void
+deadlines_set(struct deadlines *d, uint32_t number, tstamp at)
 {
-	uint32_t next;
+	struct deadline x = { .at = at, .number = number };
+	uint32_t place = d->where[number], next;
 
+	if (at != TSTAMP_NEVER) {
+		place = place == 0 ? d->count++ : place - 1;
+	} else {
+		if (place == 0)
+			return;
+		/* The last deadline takes the place that is free now. */
+		d->where[number] = 0;
+		x = d->heap[--d->count];
+		if (--place == d->count)
+			return;
+	}
+	/* Up or down from there, to where it belongs. */
 	for (; place > 0; place = next) {
 		next = (place - 1) / 2;
 		if (d->heap[next].at <= x.at)
@@ -56,26 +68,6 @@ deadlines_place(struct deadlines *d, uint32_t place, struct deadline x)
 		deadlines_put(d, place, d->heap[next]);
 	}
 	deadlines_put(d, place, x);
-}
-
-void
-deadlines_set(struct deadlines *d, uint32_t number, tstamp at)
-{
-	struct deadline x = { .at = at, .number = number };
-	uint32_t place = d->where[number];
-
-	if (at != TSTAMP_NEVER) {
-		place = place == 0 ? d->count++ : place - 1;
-	} else {
-		if (place == 0)
-			return;
-		/* The last deadline takes the place that is free now. */
-		d->where[number] = 0;
-		x = d->heap[--d->count];
-		if (--place == d->count)
-			return;
-	}
-	deadlines_place(d, place, x);
 }
 
 tstamp

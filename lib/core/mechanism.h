@@ -157,16 +157,13 @@ bool process_tick(struct pool *p, uint32_t process);
 /* Takes a new connection in, to wait if no process has room; its number. */
 uint32_t queue_admit(struct pool *p, uint32_t app);
 
-/* Takes a waiter off its list; it must go somewhere else at once. */
-void queue_leave(struct pool *p, uint32_t conn);
-
-/* Takes an assigned or handed connection off its process. */
-void queue_detach(struct pool *p, uint32_t conn);
-
-/* The number of a connection that is on no list may be used again. */
+/* The connection is over: takes it off its list, and frees its number. */
 void queue_free(struct pool *p, uint32_t conn);
 
-/* Puts a connection from its process back to its place by arrival. */
+/*
+ * Puts an assigned or handed connection back to its place by arrival; its
+ * process goes on without it.
+ */
 void queue_return(struct pool *p, uint32_t conn);
 
 /* The process has received all that it was given; or it is dead. */
@@ -193,8 +190,8 @@ void queue_change(struct pool *p, uint32_t app, const struct app_options *o);
  */
 tstamp queue_step(struct pool *p, uint32_t app, unsigned marks, bool act);
 
-/* Whether what was prefetched is to be taken back now. */
-bool queue_recalls(const struct pool *p, uint32_t app);
+/* When the oldest prefetched may be taken back; TSTAMP_NEVER: no room. */
+tstamp queue_recall_due(const struct pool *p, const struct app *a);
 
 /* --- bounds.c: how many processes an app must and may have --------------- */
 
@@ -242,8 +239,11 @@ bool bounds_paused(const struct pool *p, const struct app *a);
 
 /* --- places.c: the ceiling over all apps -------------------------------- */
 
-/* How many more processes the ceiling and the table allow. */
-uint32_t places_free(const struct pool *p);
+/*
+ * How many more processes the ceiling and the table allow, when so many have
+ * left.
+ */
+uint32_t places_free(const struct pool *p, uint32_t leaving);
 
 /*
  * Asks for n places, in order of asking; but a minimum that is not kept
@@ -252,8 +252,8 @@ uint32_t places_free(const struct pool *p);
  */
 void places_want(struct pool *p, uint32_t app, uint32_t n, bool missing);
 
-/* Has another app give an idle process, unless a place is soon free. */
-void places_make(struct pool *p, uint32_t app);
+/* Stops an idle process of the least loaded app that can give one. */
+bool places_evict(struct pool *p, uint32_t to);
 
 /* A session of the process has ended; true: it leaves for another app. */
 bool places_yield(struct pool *p, uint32_t process);
@@ -321,9 +321,6 @@ tspan sizing_patience(const struct app *a);
  */
 void settle_at(struct pool *p, tstamp now);
 void settle_app(struct pool *p, uint32_t app);
-
-/* The same after a change that every step may depend on. */
-void settle_all(struct pool *p, uint32_t app);
 
 /* Gives places that became free to the apps that wait for them. */
 void settle_places(struct pool *p);

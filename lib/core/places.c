@@ -16,9 +16,8 @@
 /* Apps in line that are considered at the end of a session, for its cost. */
 #define LINE_MAX_LOOK 32
 
-/* How many places are free when so many processes have left. */
-static uint32_t
-places_free_without(const struct pool *p, uint32_t leaving)
+uint32_t
+places_free(const struct pool *p, uint32_t leaving)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count - leaving;
 	uint32_t living = p->living - leaving;
@@ -28,12 +27,6 @@ places_free_without(const struct pool *p, uint32_t leaving)
 	return least(places, p->limits.processes - used);
 }
 
-uint32_t
-places_free(const struct pool *p)
-{
-	return places_free_without(p, 0);
-}
-
 /*
  * Whether the line wants more places than are free, or will be when stopping
  * processes are gone.  When retiring processes will be gone is not known.
@@ -41,7 +34,7 @@ places_free(const struct pool *p)
 static bool
 places_are_short(const struct pool *p)
 {
-	return p->places_wanted > places_free_without(p, p->ending);
+	return p->places_wanted > places_free(p, p->ending);
 }
 
 /*
@@ -109,8 +102,7 @@ places_idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 	return room_list(p, from, 0)->last;
 }
 
-/* Stops an idle process of the least loaded app that can give one. */
-static bool
+bool
 places_evict(struct pool *p, uint32_t to)
 {
 	uint32_t victim = ILIST_NONE;
@@ -135,13 +127,6 @@ places_evict(struct pool *p, uint32_t to)
 	process_stop(p, victim, END_EVICTED);
 	settle_soon(p, p->processes[victim].app);
 	return true;
-}
-
-void
-places_make(struct pool *p, uint32_t app)
-{
-	if (places_free_without(p, p->ending) == 0)
-		(void)places_evict(p, app);
 }
 
 void
@@ -181,7 +166,7 @@ places_taker(const struct pool *p, uint32_t from, bool spares)
 		if (to == from)
 			continue;
 		wanted += p->apps[to].places_wanted;
-		if (wanted > places_free_without(p, p->ending) &&
+		if (wanted > places_free(p, p->ending) &&
 		    (spares || places_is_unfair(p, a, &p->apps[to])))
 			return to;
 	}
@@ -199,7 +184,7 @@ places_yield(struct pool *p, uint32_t process)
 		return false;
 	/* Retiring processes that were evicted may be enough for the line. */
 	if (x->state != PROCESS_IDLE &&
-	    p->places_wanted <= places_free_without(p, p->ending + p->promised))
+	    p->places_wanted <= places_free(p, p->ending + p->promised))
 		return false;
 	taker = places_taker(
 	    p, x->app, x->state == PROCESS_IDLE && places_can_spare(p, a));
@@ -236,7 +221,7 @@ places_reconsider(struct pool *p)
 
 	if (has.app != ILIST_NONE) {
 		has.processes = app_processes(&p->apps[has.app]);
-		has.coming = places_free_without(p, p->ending);
+		has.coming = places_free(p, p->ending);
 	}
 	p->place_cache = has;
 	if (has.app == ILIST_NONE ||

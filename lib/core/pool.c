@@ -138,7 +138,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->prefetched);
 	ilist_init(&a->queue);
 	ilist_init(&a->cleared);
-	settle_all(p, app);
+	settle_app(p, app);
 	return app;
 }
 
@@ -148,7 +148,8 @@ pool_app_change(
 {
 	settle_at(p, now);
 	queue_change(p, app, o);
-	settle_all(p, app);
+	app_touch(&p->apps[app], MARK_ALL);
+	settle_app(p, app);
 }
 
 /* Former failures are forgotten, and ready is announced anew. */
@@ -171,7 +172,8 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	pool_begin_anew(a);
 	rollout_add(p, app, ILIST_NONE);
 	settle_places(p);
-	settle_all(p, app);
+	app_touch(a, MARK_ALL);
+	settle_app(p, app);
 }
 
 void
@@ -179,7 +181,8 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
-	settle_all(p, app);
+	app_touch(&p->apps[app], MARK_ALL);
+	settle_app(p, app);
 }
 
 void
@@ -193,7 +196,7 @@ pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
 	a->growing.first = 0;
 	if (why == END_DRAINED)
 		a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
-	settle_all(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -208,7 +211,7 @@ pool_app_resume(struct pool *p, uint32_t app, tstamp now)
 	a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
 	a->growing.first = least(a->options.min_idle, a->options.max_processes);
 	pool_begin_anew(a);
-	settle_all(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -223,7 +226,7 @@ pool_app_close(struct pool *p, uint32_t app, tstamp now)
 		    ? tstamp_add(now, a->options.stop_timeout)
 		    : TSTAMP_NEVER;
 	app_enter(a, APP_CLOSED);
-	settle_all(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -233,7 +236,7 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 	app_enter(&p->apps[app], APP_EMPTIED);
 	p->apps[app].intake =
 	    (struct app_intake){ .accepting = ACCEPTING_OPEN };
-	settle_all(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -255,9 +258,12 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 	settle_at(p, now);
 	p->max_processes = max_processes;
 	p->process_slack = slack;
-	for (uint32_t app = 0; app < p->napps; app++)
-		if (p->apps[app].phase != APP_FREE)
-			settle_all(p, app);
+	for (uint32_t app = 0; app < p->napps; app++) {
+		if (p->apps[app].phase == APP_FREE)
+			continue;
+		app_touch(&p->apps[app], MARK_ALL);
+		settle_app(p, app);
+	}
 }
 
 /* --- stopping everything ------------------------------------------------ */
@@ -274,12 +280,4 @@ pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 	for (uint32_t app = 0; app < p->napps; app++)
 		if (p->apps[app].phase != APP_FREE)
 			pool_app_close(p, app, now);
-}
-
-tspan
-pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now)
-{
-	const struct app_idle_waiting *w = &p->apps[app].idle_waiting;
-
-	return w->sum + (w->since == 0 ? 0 : now - w->since);
 }

@@ -307,9 +307,6 @@ void pool_tick(struct pool *p, tstamp now);
 /* Takes out the oldest action that is still valid; false: there is none. */
 bool pool_next_action(struct pool *p, struct action *out);
 
-/* Time in which a connection waited beside an idle process, until now. */
-tspan pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now);
-
 /*
  * Since when the longest waiting connection waits, in the queue or in the
  * backlog of a paused listener; TSTAMP_NEVER: there is none.

@@ -88,13 +88,6 @@ pool_park_ended(struct pool *p, uint32_t app, enum park_end end, tstamp now)
 
 /* --- listeners ------------------------------------------------------------ */
 
-static void
-pool_set_accepting(struct app *a, enum app_accepting state)
-{
-	a->intake.accepting = (uint8_t)state;
-	app_touch(a, MARK_WAITER | MARK_EMPTIED);
-}
-
 void
 pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 {
@@ -105,7 +98,8 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 		return;
 	if (a->intake.accepting == ACCEPTING_OPEN)
 		a->intake.pending_since = now;
-	pool_set_accepting(a, ACCEPTING_PENDING);
+	a->intake.accepting = ACCEPTING_PENDING;
+	app_touch(a, MARK_WAITER | MARK_EMPTIED);
 	settle_app(p, app);
 }
 
@@ -113,7 +107,8 @@ void
 pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	pool_set_accepting(&p->apps[app], ACCEPTING_OPEN);
+	p->apps[app].intake.accepting = ACCEPTING_OPEN;
+	app_touch(&p->apps[app], MARK_WAITER | MARK_EMPTIED);
 	settle_app(p, app);
 }
 
@@ -130,8 +125,8 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	if (depth > l->backlog)
 		pool_call(a);
 	l->backlog = app_is_shut(a) || a->phase == APP_DRAINED ? 0 : depth;
-	pool_set_accepting(
-	    a, l->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN);
+	l->accepting = l->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN;
+	app_touch(a, MARK_WAITER | MARK_EMPTIED);
 	settle_app(p, app);
 }
 
@@ -143,22 +138,10 @@ pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
 	struct conn *c = &p->conns[conn];
 
 	settle_at(p, now);
-	queue_leave(p, conn);
+	assert(c->state == CONN_WAITING);
 	p->apps[c->app].figures.abandoned++;
 	queue_free(p, conn);
 	settle_app(p, c->app);
-}
-
-/* Puts the connection back to the queue; its process goes on without it. */
-static void
-pool_take_from(struct pool *p, uint32_t process, uint32_t conn)
-{
-	assert(p->conns[conn].state == CONN_HANDED &&
-	    p->conns[conn].process == process);
-	queue_return(p, conn);
-	(void)process_event(p, process,
-	    ilist_empty(&p->processes[process].conns) ? PROCESS_EMPTIED
-						      : PROCESS_DONE);
 }
 
 void
@@ -171,8 +154,10 @@ pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 		queue_received(p, process);
 		process_arm(p, process);
 	} else {
+		assert(p->conns[conn].state == CONN_HANDED &&
+		    p->conns[conn].process == process);
 		p->apps[app].figures.retaken++;
-		pool_take_from(p, process, conn);
+		queue_return(p, conn);
 	}
 	settle_app(p, app);
 }
@@ -184,9 +169,10 @@ pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 	struct process *x = &p->processes[process];
 
 	settle_at(p, now);
+	assert(p->conns[conn].state == CONN_HANDED);
 	x->cooling = true;
 	x->cool_until = tstamp_add(now, POOL_COOL);
-	pool_take_from(p, process, conn);
+	queue_return(p, conn);
 	settle_app(p, x->app);
 }
 

@@ -87,7 +87,6 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	tspan took;
 
 	settle_at(p, now);
 	if (conn >= p->nconns || p->conns[conn].state != CONN_HANDED ||
@@ -103,18 +102,13 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 		/* An old process proves nothing of the new ones. */
 		if (app_is_tried(a, x))
 			app_served(a, x);
-		took = now - p->conns[conn].begun;
-		window_add(&a->session_time, took, now);
-		promise_served(&a->promise, took);
-		app_measure_session(a, took);
+		app_measure(a, now - p->conns[conn].begun, now);
 	}
-	queue_detach(p, conn);
 	queue_free(p, conn);
 	x->requests++;
 	x->used = p->now;
 	x->cooling = false;
-	(void)process_event(p, process,
-	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
+	(void)process_event(p, process, PROCESS_DONE);
 	if (process_spend(p, process))
 		;
 	else if (x->state == PROCESS_IDLE && sizing_is_over(p, a))
@@ -165,7 +159,7 @@ pool_detach(struct pool *p, uint32_t process, tstamp now)
 	process_detach(p, process);
 	/* Another process takes its place at once. */
 	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
-	    bounds_allowed(a, 1) > 0 && places_free(p) > 0)
+	    bounds_allowed(a, 1) > 0 && places_free(p, 0) > 0)
 		process_start(p, app);
 	settle_app(p, app);
 }
@@ -313,16 +307,13 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 		} else {
 			a->figures.completed++;
 			x->requests++;
-			window_add(
-			    &a->session_time, now - p->conns[c].begun, now);
-			promise_served(&a->promise, now - p->conns[c].begun);
+			app_measure(a, now - p->conns[c].begun, now);
 		}
 		/* A session proves here what other apps prove by age. */
 		if (done && app_is_tried(a, x)) {
 			app_served(a, x);
 			app_forgive(a);
 		}
-		queue_detach(p, c);
 		queue_free(p, c);
 	}
 	process_free(p, process);

@@ -83,8 +83,11 @@ process_event(struct pool *p, uint32_t process, enum process_event e)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint8_t s = process_table[x->state][e];
+	uint8_t s;
 
+	if (e == PROCESS_DONE && ilist_empty(&x->conns))
+		e = PROCESS_EMPTIED;
+	s = process_table[x->state][e];
 	assert(s != HOLE);
 	if (s == FOUL)
 		return false;

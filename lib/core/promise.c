@@ -7,9 +7,6 @@
 
 /* --- load --------------------------------------------------------------- */
 
-/* Fewer busy processes than this are none. */
-#define LOAD_NONE 1e-3
-
 void
 load_set(struct load *l, double busy, tstamp now)
 {
@@ -47,12 +44,6 @@ load_update(struct load *l, double gain, tspan interval, tstamp now)
 	l->seen = now;
 }
 
-bool
-load_at_rest(const struct load *l)
-{
-	return l->busy <= 0 && l->area <= 0 && l->work < LOAD_NONE;
-}
-
 /* --- the last while ------------------------------------------------------- */
 
 /* The share of connections that may wait longer. */
@@ -82,12 +73,6 @@ load_at_rest(const struct load *l)
 
 /* The most steps of the search for the need; more servers are grouped. */
 #define SERVERS_MAX 4096
-
-double
-promise_session(const struct promise *p)
-{
-	return p->sessions < PROMISE_EVIDENCE ? 0 : p->time / p->sessions / 1e9;
-}
 
 static void
 promise_note(struct promise *p, struct promise_slot figures, tstamp now)

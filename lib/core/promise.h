@@ -52,8 +52,15 @@ void load_update(struct load *l, double gain, tspan interval, tstamp now);
 /* The estimate that an update would give, in processes. */
 double load_work(const struct load *l, double gain, tspan interval, tstamp now);
 
+/* Fewer busy processes than this are none. */
+#define LOAD_NONE 1e-3
+
 /* Whether the estimate is nothing and updates would leave it so. */
-bool load_at_rest(const struct load *l);
+static inline bool
+load_at_rest(const struct load *l)
+{
+	return l->busy <= 0 && l->area <= 0 && l->work < LOAD_NONE;
+}
 
 /* The target for which the need is estimated where none is set. */
 #define PROMISE_USUAL TSPAN_MSECONDS(20)
@@ -148,7 +155,11 @@ void promise_update(
     struct promise *p, const struct promise_terms *t, tstamp now);
 
 /* The mean session in seconds; 0: too few are known. */
-double promise_session(const struct promise *p);
+static inline double
+promise_session(const struct promise *p)
+{
+	return p->sessions < PROMISE_EVIDENCE ? 0 : p->time / p->sessions / 1e9;
+}
 
 /* Processes that are to be there before anybody waits; 0: that is unknown. */
 static inline uint32_t

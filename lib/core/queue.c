@@ -40,11 +40,14 @@ queue_unprefetch(struct pool *p, uint32_t conn)
 
 /* The session begins, and the waiting is over. */
 static void
-queue_begin(struct pool *p, struct conn *c)
+queue_begin(struct pool *p, uint32_t conn)
 {
+	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
 	tspan waited = p->now - c->arrived;
 
+	if (c->prefetched)
+		queue_unprefetch(p, conn);
 	c->begun = p->now;
 	if (c->retries > 0)
 		return;
@@ -55,27 +58,16 @@ queue_begin(struct pool *p, struct conn *c)
 		a->promise.missed++;
 }
 
-/* The process has come to the first of its prefetched connections. */
-static void
-queue_begin_next(struct pool *p, struct process *x)
-{
-	uint32_t conn = x->prefetched;
-
-	queue_unprefetch(p, conn);
-	queue_begin(p, &p->conns[conn]);
-}
-
 void
 queue_received(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 
 	while (x->prefetched != ILIST_NONE)
-		queue_begin_next(p, x);
+		queue_begin(p, x->prefetched);
 }
 
-/* When the oldest may be taken back, if another process has room. */
-static tstamp
+tstamp
 queue_recall_due(const struct pool *p, const struct app *a)
 {
 	if (ilist_empty(&a->prefetched) || a->options.private_queue ||
@@ -83,12 +75,6 @@ queue_recall_due(const struct pool *p, const struct app *a)
 		return TSTAMP_NEVER;
 	return tstamp_add(p->conns[a->prefetched.first].handed,
 	    a->options.prefetch_auto ? QUEUE_PATIENCE_AUTO : QUEUE_PATIENCE);
-}
-
-bool
-queue_recalls(const struct pool *p, uint32_t app)
-{
-	return queue_recall_due(p, &p->apps[app]) <= p->now;
 }
 
 /* --- in and out ---------------------------------------------------------- */
@@ -111,15 +97,8 @@ queue_unlock(struct pool *p, struct conn *c)
 	c->lock = ILIST_NONE;
 }
 
-void
-queue_free(struct pool *p, uint32_t conn)
-{
-	queue_unlock(p, &p->conns[conn]);
-	p->conns[conn].state = CONN_FREE;
-	ilist_push_front(&p->free_conns, p->conn_links, conn);
-}
-
-void
+/* Takes a waiter off its list; it must go somewhere else at once. */
+static void
 queue_leave(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
@@ -137,9 +116,15 @@ queue_insert(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
-	struct ilist *queue = queue_of(p, c);
 	uint32_t at = ILIST_NONE;
+	struct ilist *queue;
 
+	/* A lock of a former limit is of no use: it needs another one. */
+	if (c->former) {
+		queue_unlock(p, c);
+		c->cleared = c->former = false;
+	}
+	queue = queue_of(p, c);
 	if (!ilist_empty(queue) && p->conns[queue->last].seq > c->seq) {
 		at = queue->first;
 		while (p->conns[at].seq < c->seq)
@@ -152,7 +137,8 @@ queue_insert(struct pool *p, uint32_t conn)
 		a->figures.max_waiting = app_waiting(a);
 }
 
-void
+/* Takes an assigned or handed connection off its process. */
+static void
 queue_detach(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
@@ -161,21 +147,24 @@ queue_detach(struct pool *p, uint32_t conn)
 	if (c->prefetched)
 		queue_unprefetch(p, conn);
 	else if (x->prefetched != ILIST_NONE)
-		queue_begin_next(p, x);
+		queue_begin(p, x->prefetched);
 	ilist_remove(&x->conns, p->conn_links, conn);
 	c->process = ILIST_NONE;
 	p->apps[c->app].figures.sessions--;
 }
 
-/* The connection needs another lock if that which it has is of no use. */
-static void
-queue_drop_former(struct pool *p, struct conn *c)
+void
+queue_free(struct pool *p, uint32_t conn)
 {
-	if (!c->former)
-		return;
+	struct conn *c = &p->conns[conn];
+
+	if (c->state == CONN_WAITING)
+		queue_leave(p, conn);
+	else if (c->state != CONN_REFUSED)
+		queue_detach(p, conn);
 	queue_unlock(p, c);
-	c->cleared = false;
-	c->former = false;
+	c->state = CONN_FREE;
+	ilist_push_front(&p->free_conns, p->conn_links, conn);
 }
 
 void
@@ -186,8 +175,8 @@ queue_return(struct pool *p, uint32_t conn)
 	queue_detach(p, conn);
 	p->processes[process].handed--;
 	process_expire(p, process, false);
-	queue_drop_former(p, &p->conns[conn]);
 	queue_insert(p, conn);
+	(void)process_event(p, process, PROCESS_DONE);
 }
 
 /* --- the next one -------------------------------------------------------- */
@@ -244,20 +233,6 @@ queue_best(struct pool *p, uint32_t app)
 	return queue_best_ahead(p, a);
 }
 
-/* Whether queue_best() gives a process, also a moment later. */
-static bool
-queue_has_best(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	for (uint32_t i = a->room.lowest; i < room_lists(a); i++)
-		if (!ilist_empty(room_list(p, app, i)))
-			return true;
-	/* Time may take the place behind a session away before it is used. */
-	return !a->options.prefetch_auto &&
-	    queue_best_ahead(p, a) != ILIST_NONE;
-}
-
 /* --- serving ------------------------------------------------------------- */
 
 bool
@@ -270,7 +245,15 @@ pool_may_accept(const struct pool *p, uint32_t app)
 	if (app_waiting(a) < app_max_queue(a) || a->failed ||
 	    a->options.close_when_full)
 		return true;
-	return !a->options.limited && queue_has_best(p, app);
+	if (a->options.limited)
+		return false;
+	/* Whether queue_best() gives a process, also a moment later. */
+	for (uint32_t i = a->room.lowest; i < room_lists(a); i++)
+		if (!ilist_empty(room_list(p, app, i)))
+			return true;
+	/* Time may take the place behind a session away before it is used. */
+	return !a->options.prefetch_auto &&
+	    queue_best_ahead(p, a) != ILIST_NONE;
 }
 
 /* Gives the process a connection that is on no list. */
@@ -289,7 +272,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	c->slow = false;
 	x->handed++;
 	if (process_sessions(x) <= a->options.concurrency) {
-		queue_begin(p, c);
+		queue_begin(p, conn);
 	} else {
 		if (x->prefetched == ILIST_NONE)
 			x->prefetched = conn;
@@ -426,22 +409,6 @@ pool_waiting_since(const struct pool *p, uint32_t app)
 	return at;
 }
 
-static tstamp
-queue_expire(struct pool *p, uint32_t app, bool act)
-{
-	tspan timeout = p->apps[app].options.queue_timeout;
-	uint32_t oldest;
-
-	while (timeout != 0 && (oldest = queue_oldest(p, app)) != ILIST_NONE) {
-		tstamp at = tstamp_add(p->conns[oldest].arrived, timeout);
-
-		if (at > p->now || !act)
-			return at;
-		queue_refuse(p, oldest, CAUSE_TIMED_OUT);
-	}
-	return TSTAMP_NEVER;
-}
-
 /* --- locks --------------------------------------------------------------- */
 
 void
@@ -470,29 +437,7 @@ queue_forget_locks(struct pool *p, uint32_t app)
 		if (c->state != CONN_WAITING)
 			continue;
 		queue_leave(p, n);
-		queue_drop_former(p, c);
 		queue_insert(p, n);
-	}
-}
-
-/* Asks for as many locks as the app has places for. */
-static void
-queue_ask_locks(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (p->now < a->limit.free_until) {
-		while (!ilist_empty(&a->queue))
-			queue_clear(p, a->queue.first, ILIST_NONE);
-		queue_serve(p, app);
-		return;
-	}
-	if (p->now < a->limit.after || app_is_ending(a))
-		return;
-	while (a->limit.requests + a->cleared.count < a->room.places &&
-	    a->limit.requests < a->queue.count) {
-		a->limit.requests++;
-		actions_put(p, ACTION_LOCK, app, 0);
 	}
 }
 
@@ -502,12 +447,14 @@ tstamp
 queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 {
 	struct app *a = &p->apps[app];
-	tstamp at = TSTAMP_NEVER;
+	tspan timeout = a->options.queue_timeout;
+	tstamp at = TSTAMP_NEVER, due;
+	uint32_t oldest;
 
 	if (act && MARKED(a, marks, MARK_WAITER | MARK_EMPTIED | MARK_ROOM))
 		queue_serve(p, app);
 	if (a->prefetched.count > 0) {
-		if (act && !a->taking && queue_recalls(p, app)) {
+		if (act && !a->taking && queue_recall_due(p, a) <= p->now) {
 			a->taking = true;
 			actions_put(p, ACTION_TAKE, app, 0);
 		}
@@ -515,12 +462,29 @@ queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 			at = queue_recall_due(p, a);
 	}
 	/* A connection that comes back late is served rather than refused. */
-	if (MARKED(a, marks, MARK_WAITER))
-		at = tstamp_min(at, queue_expire(p, app, act));
+	while (MARKED(a, marks, MARK_WAITER) && timeout != 0 &&
+	    (oldest = queue_oldest(p, app)) != ILIST_NONE) {
+		due = tstamp_add(p->conns[oldest].arrived, timeout);
+		if (due > p->now || !act) {
+			at = tstamp_min(at, due);
+			break;
+		}
+		queue_refuse(p, oldest, CAUSE_TIMED_OUT);
+	}
 	if (!a->options.limited)
 		return at;
-	if (act)
-		queue_ask_locks(p, app);
+	if (act && p->now < a->limit.free_until) {
+		while (!ilist_empty(&a->queue))
+			queue_clear(p, a->queue.first, ILIST_NONE);
+		queue_serve(p, app);
+	} else if (act && p->now >= a->limit.after && !app_is_ending(a)) {
+		/* As many locks are asked for as there are places. */
+		while (a->limit.requests + a->cleared.count < a->room.places &&
+		    a->limit.requests < a->queue.count) {
+			a->limit.requests++;
+			actions_put(p, ACTION_LOCK, app, 0);
+		}
+	}
 	if (!ilist_empty(&a->queue) && p->now < a->limit.after)
 		at = tstamp_min(at, a->limit.after);
 	return at;
@@ -567,7 +531,7 @@ queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 		     c = p->conn_links[c].next)
 			begun++;
 		while (x->prefetched != ILIST_NONE && begun++ < o->concurrency)
-			queue_begin_next(p, x);
+			queue_begin(p, x->prefetched);
 		process_limit(p, n);
 		room_file(p, n);
 		process_arm(p, n);

@@ -105,7 +105,7 @@ rollout_has_place(const struct pool *p, const struct app *a)
 		    app_processes(a) <
 		    a->options.max_processes + a->rollout.surge;
 	return app_processes(a) < a->options.max_processes &&
-	    places_free(p) > 0 && ilist_empty(&p->places);
+	    places_free(p, 0) > 0 && ilist_empty(&p->places);
 }
 
 bool

@@ -14,18 +14,11 @@
 /* Parts of one processor: how busy a process that listens itself can be. */
 #define ROOM_WHOLE 1000
 
-/* Sessions that a process may be given. */
-static uint32_t
-room_capacity(const struct app *a)
-{
-	return a->options.concurrency + a->options.prefetch;
-}
-
 uint32_t
 room_lists(const struct app *a)
 {
-	return a->options.private_queue ? room_capacity(a)
-					: a->options.concurrency;
+	return a->options.concurrency +
+	    (a->options.private_queue ? a->options.prefetch : 0);
 }
 
 static struct ilist *
@@ -41,18 +34,23 @@ room_init(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 
 	assert(a->options.concurrency >= 1 &&
-	    room_capacity(a) <= p->limits.sessions);
+	    a->options.concurrency + a->options.prefetch <= p->limits.sessions);
 	for (uint32_t i = HOME_STARTING; i < HOME_ROOM + room_lists(a); i++)
 		ilist_init(room_home(p, app, i));
 	a->room.lowest = room_lists(a);
 }
 
-/* A process of an old generation may serve fewer at a time than new ones. */
-static bool
-room_is_bounded(const struct app *a, const struct process *x)
+/*
+ * Sessions that the process may have, and so many further ones; but a process
+ * of an old generation may serve fewer at a time than new ones.
+ */
+static uint32_t
+room_most(const struct app *a, const struct process *x, uint32_t further)
 {
 	return x->generation != a->generation &&
-	    x->concurrency < a->options.concurrency;
+		x->concurrency < a->options.concurrency
+	    ? x->concurrency
+	    : a->options.concurrency + further;
 }
 
 bool
@@ -63,8 +61,7 @@ room_has(const struct pool *p, uint32_t process)
 
 	return (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !x->cooling && !x->expiring &&
-	    process_sessions(x) <
-	    (room_is_bounded(a, x) ? x->concurrency : room_capacity(a));
+	    process_sessions(x) < room_most(a, x, a->options.prefetch);
 }
 
 uint32_t
@@ -72,8 +69,7 @@ room_places(const struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
-	uint32_t most =
-	    room_is_bounded(a, x) ? x->concurrency : a->options.concurrency;
+	uint32_t most = room_most(a, x, 0);
 
 	if (x->home < HOME_ROOM || process_sessions(x) >= most)
 		return 0;

@@ -153,7 +153,7 @@ settle_idle_waiting(struct pool *p, uint32_t app)
 	struct app_idle_waiting *w = &a->idle_waiting;
 	bool waits = a->in_state[PROCESS_IDLE] > 0 &&
 	    (app_servable(a)->count > 0 ||
-		(a->prefetched.count > 0 && queue_recalls(p, app)));
+		(a->prefetched.count > 0 && queue_recall_due(p, a) <= p->now));
 
 	if (waits && w->since == 0) {
 		w->since = p->now;
@@ -230,31 +230,6 @@ settle_arm(struct pool *p, uint32_t app, unsigned marks)
 		deadlines_set(&p->app_deadlines, app, at);
 }
 
-void
-settle_app(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	unsigned marks = a->touched;
-
-	/* A mark of a step calls for later steps now, for others next time. */
-	a->touched = 0;
-	if (deadlines_get(&p->app_deadlines, app) <= p->now)
-		marks = MARK_ALL;
-	(void)settle_steps(p, app, marks, true);
-	settle_arm(p, app, marks);
-	settle_places(p);
-	settle_numbers(p);
-}
-
-void
-settle_all(struct pool *p, uint32_t app)
-{
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
-}
-
-/* --- what apps share ------------------------------------------------------ */
-
 /*
  * A free number resumes one app.  If that app has no use for the number,
  * pool_accept_resumed() leads back here, to the next app.
@@ -279,13 +254,31 @@ settle_numbers(struct pool *p)
 }
 
 void
+settle_app(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	unsigned marks = a->touched;
+
+	/* A mark of a step calls for later steps now, for others next time. */
+	a->touched = 0;
+	if (deadlines_get(&p->app_deadlines, app) <= p->now)
+		marks = MARK_ALL;
+	(void)settle_steps(p, app, marks, true);
+	settle_arm(p, app, marks);
+	settle_places(p);
+	settle_numbers(p);
+}
+
+/* --- what apps share ------------------------------------------------------ */
+
+void
 settle_places(struct pool *p)
 {
 	/* As almost always: no app wants a place, and none has just left. */
 	if (ilist_empty(&p->places) && p->denied == 0 &&
 	    p->place_cache.app == ILIST_NONE)
 		return;
-	while (!ilist_empty(&p->places) && places_free(p) > 0) {
+	while (!ilist_empty(&p->places) && places_free(p, 0) > 0) {
 		uint32_t app = p->places.first;
 
 		sizing_take_place(p, app);
@@ -294,7 +287,7 @@ settle_places(struct pool *p)
 	places_reconsider(p);
 	/* Spare processes come last: no connection waits for them. */
 	for (uint32_t app = 0;
-	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
+	     app < p->napps && p->denied > 0 && places_free(p, 0) > 0; app++)
 		if (p->apps[app].growing.spare == SPARE_DENIED) {
 			(void)sizing_spare(p, app, true);
 			settle_arm(p, app, 0);
@@ -319,7 +312,7 @@ pool_next_action(struct pool *p, struct action *out)
 		case ACTION_TAKE:
 			app->taking = false;
 			app_touch(app, MARK_PREFETCH);
-			if (!queue_recalls(p, out->app)) {
+			if (queue_recall_due(p, app) > p->now) {
 				settle_arm(p, out->app, 0);
 				continue; /* it is wanted no longer */
 			}
@@ -368,7 +361,7 @@ pool_stop_now(struct pool *p, tspan grace, tstamp now)
 		if (p->apps[app].phase == APP_FREE)
 			continue;
 		settle_end_app(p, app, END_SHUTDOWN);
-		settle_all(p, app);
+		settle_app(p, app);
 	}
 }
 
@@ -391,6 +384,7 @@ pool_tick(struct pool *p, tstamp now)
 		}
 		(void)deadlines_first(&p->app_deadlines, &n);
 		deadlines_set(&p->app_deadlines, n, TSTAMP_NEVER);
-		settle_all(p, n);
+		app_touch(&p->apps[n], MARK_ALL);
+		settle_app(p, n);
 	}
 }

@@ -59,19 +59,15 @@ sizing_may_shrink(const struct pool *p, const struct app *a)
 static tstamp
 sizing_stop_at(const struct app *a, tstamp due)
 {
-	tstamp paced =
-	    tstamp_add(a->shrinking.stopped, a->shrinking.stop_delay);
+	tstamp paced = tstamp_add(a->promise.stopped, a->shrinking.stop_delay);
 
-	return a->shrinking.stopped != 0 && due < paced ? paced : due;
+	return a->promise.stopped != 0 && due < paced ? paced : due;
 }
 
 static void
 sizing_stop(struct pool *p, uint32_t process, enum process_end why)
 {
-	struct app *a = &p->apps[p->processes[process].app];
-
-	a->shrinking.stopped = p->now;
-	promise_stopped(&a->promise, p->now);
+	promise_stopped(&p->apps[p->processes[process].app].promise, p->now);
 	process_stop(p, process, why);
 }
 
@@ -90,19 +86,6 @@ sizing_victim(const struct pool *p, uint32_t app)
 			return l->last;
 	}
 	return ILIST_NONE;
-}
-
-/* When the longest idle process has idled for long; TSTAMP_NEVER: none has. */
-static tstamp
-sizing_idle_due(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	uint32_t last = room_list(p, app, 0)->last;
-	tspan most = a->shrinking.idle_time;
-
-	if (most == 0 || last == ILIST_NONE)
-		return TSTAMP_NEVER;
-	return sizing_stop_at(a, tstamp_add(p->processes[last].used, most));
 }
 
 /* --- marks, by load ------------------------------------------------------ */
@@ -173,18 +156,26 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 	struct ilist *idle = room_list(p, app, 0);
 	tstamp next = tstamp_add(p->now, a->options.kill_interval), at;
 
-	if (!act) {
-		at = sizing_idle_due(p, app);
-		if (at != TSTAMP_NEVER && !sizing_may_shrink(p, a))
+	while (act && idle->count > 0 && sizing_is_over(p, a))
+		process_stop(p, idle->last, END_RESIZED);
+	/* The process that is idle for longest, once that is too long. */
+	for (;;) {
+		at = TSTAMP_NEVER;
+		if (s->idle_time != 0 && idle->count > 0)
+			at = sizing_stop_at(a,
+			    tstamp_add(
+				p->processes[idle->last].used, s->idle_time));
+		if ((act && at > p->now) || !sizing_may_shrink(p, a))
 			at = TSTAMP_NEVER;
+		if (!act || at == TSTAMP_NEVER)
+			break;
+		sizing_stop(p, idle->last, END_IDLE);
+	}
+	if (!act) {
 		if (s->victims > 0)
 			return tstamp_min(at, sizing_stop_at(a, 0));
 		return s->marked > 0 ? tstamp_min(at, s->kill_at) : at;
 	}
-	while (idle->count > 0 && sizing_is_over(p, a))
-		process_stop(p, idle->last, END_RESIZED);
-	while (sizing_idle_due(p, app) <= p->now && sizing_may_shrink(p, a))
-		sizing_stop(p, idle->last, END_IDLE);
 	if (s->marked > 0 &&
 	    (sizing_needs_all(a) || a->options.target_wait > 0))
 		sizing_unmark(p, a);
@@ -326,7 +317,7 @@ sizing_start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 		sizing_use_slack(p);
 	for (; n > 0; n--) {
 		/* A place that is free now goes to the line first. */
-		if (places_free(p) == 0 ||
+		if (places_free(p, 0) == 0 ||
 		    (!missing && !ilist_empty(&p->places))) {
 			places_want(p, app, n, missing);
 			return;
@@ -343,7 +334,7 @@ sizing_add(struct pool *p, uint32_t app)
 	if (bounds_allowed(&p->apps[app], 1) == 0)
 		return false;
 	sizing_use_slack(p);
-	if (places_free(p) == 0 || !ilist_empty(&p->places))
+	if (places_free(p, 0) == 0 || !ilist_empty(&p->places))
 		return false;
 	sizing_launch(p, app);
 	return true;
@@ -478,22 +469,13 @@ sizing_spare(struct pool *p, uint32_t app, bool act)
 
 /* --- for the load --------------------------------------------------------- */
 
-static tstamp
-sizing_estimate_due(const struct pool *p, const struct app *a)
-{
-	if (app_has_jobs(a) || app_is_ending(a) ||
-	    (load_at_rest(&a->load) && !sizing_is_needless(p, a)))
-		return TSTAMP_NEVER;
-	return tstamp_add(a->load.updated, a->options.update_interval);
-}
-
 tstamp
 sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
 {
 	struct app *a = &p->apps[app];
 	struct app_shrinking *s = &a->shrinking;
 	const struct app_options *o = &a->options;
-	tstamp at = TSTAMP_NEVER;
+	tstamp at = TSTAMP_NEVER, due = TSTAMP_NEVER;
 
 	if (MARKED(a, marks, MARK_MORE) || a->options.limited ||
 	    a->prefetched.count > 0)
@@ -502,10 +484,11 @@ sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
 		at = tstamp_min(at, sizing_spare(p, app, act));
 	if (!MARKED(a, marks, MARK_FEWER | MARK_LOAD))
 		return at;
-	if (!act)
-		return tstamp_min(at, sizing_estimate_due(p, a));
-	if (sizing_estimate_due(p, a) > p->now)
-		return TSTAMP_NEVER;
+	if (!app_has_jobs(a) && !app_is_ending(a) &&
+	    (!load_at_rest(&a->load) || sizing_is_needless(p, a)))
+		due = tstamp_add(a->load.updated, o->update_interval);
+	if (!act || due > p->now)
+		return tstamp_min(at, due);
 	/* The new estimate starts a process, or marks one. */
 	load_update(&a->load, o->gain, o->update_interval, p->now);
 	if (o->target_wait == 0 && bounds_kept(p, a) && !a->renewing &&
@@ -581,7 +564,7 @@ sizing_promise(struct pool *p, uint32_t app, bool act)
 		a->growing.denied = bounds_paused(p, a) || !sizing_add(p, app);
 	/* The next estimate finds the place free. */
 	if (due && a->growing.denied && !bounds_paused(p, a) &&
-	    bounds_allowed(a, 1) > 0)
-		places_make(p, app);
+	    bounds_allowed(a, 1) > 0 && places_free(p, p->ending) == 0)
+		(void)places_evict(p, app);
 	return TSTAMP_NEVER;
 }

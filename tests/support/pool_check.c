@@ -127,7 +127,7 @@ check_ahead(struct pool *p, uint32_t app)
 		assert(p->conns[c].handed >= before);
 		before = p->conns[c].handed;
 	}
-	assert(!queue_recalls(p, app) || a->taking ||
+	assert(queue_recall_due(p, a) > p->now || a->taking ||
 	    deadlines_get(&p->app_deadlines, app) <= p->now);
 }
 
@@ -289,7 +289,7 @@ pool_check(struct pool *p)
 	}
 	assert(count == p->count && living == p->living);
 	assert(used == p->nprocesses - p->free_processes.count);
-	assert(ilist_empty(&p->places) || places_free(p) == 0);
+	assert(ilist_empty(&p->places) || places_free(p, 0) == 0);
 	assert(wanted == p->places_wanted && marked == p->marked &&
 	    surge == p->surge);
 	assert(denied == p->denied);

@@ -743,7 +743,7 @@ rig_figure(const char *name, uint32_t n)
 		{ "start_time", a->start_time },
 		{ "may_accept", pool_may_accept(&rig.pool, app) },
 		{ "idle_while_waiting",
-		    pool_idle_while_waiting(&rig.pool, app, rig.now) },
+		    app_idle_waiting(&rig.pool.apps[app], rig.now) },
 		{ "queue_wait", window_share(&a->queue_wait, 1, rig.now) },
 		{ "session_time", window_share(&a->session_time, 1, rig.now) },
 		{ "app_of", x->app },

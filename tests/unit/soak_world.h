@@ -310,7 +310,7 @@ static inline void
 world_check_waste(uint32_t app)
 {
 	assert(w.apps[app].excused ||
-	    pool_idle_while_waiting(&w.pool, app, w.now) == 0);
+	    app_idle_waiting(&w.pool.apps[app], w.now) == 0);
 }
 
 static inline bool
