@@ -231,7 +231,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->state = p->stuck
 	    ? "stuck"
 	    : process_state_name((enum process_state)p->state);
-	row->sessions = process_sessions(p);
+	row->sessions = p->conns.count;
 	row->requests = p->requests;
 	row->age = st->at - p->started;
 	/* A process that accepts itself is never seen busy, but in use. */

@@ -362,8 +362,8 @@ detach_goes_on(struct client *cl, struct progress *out)
 		return false;
 	}
 	if (x != NULL) {
-		if (process_sessions(x) <= t->of)
-			out->done = t->of - process_sessions(x);
+		if (x->conns.count <= t->of)
+			out->done = t->of - x->conns.count;
 		out->of = t->of;
 		out->what = t->of == 1 ? "session ended" : "sessions ended";
 		return true;
@@ -398,7 +398,7 @@ steer_detach(struct client *cl, tstamp now)
 		    process_state_name((enum process_state)x->state));
 		return;
 	}
-	t->of = process_sessions(x);
+	t->of = x->conns.count;
 	pool_detach(p, t->process, now);
 	client_wait_while(cl, detach_goes_on);
 }

@@ -136,7 +136,7 @@ void
 app_forgive(struct app *a)
 {
 	a->failed_starts = 0;
-	backoff_reset(&a->backoff);
+	a->backoff = (struct backoff){ 0 };
 	app_touch(a, MARK_FAILURE);
 }
 

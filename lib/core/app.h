@@ -1,10 +1,7 @@
 #ifndef CORE_APP_H
 #define CORE_APP_H
 
-/*
- * A process: its states, the events that change them, and why it ended.  An
- * app: its options, its states, and what it has of each feature.
- */
+/* A process, and an app: options, states, and what it has of each feature. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -101,9 +98,9 @@ struct process {
 	uint32_t concurrency; /* likewise */
 	uint32_t places; /* further sessions that there is room for */
 	uint32_t home; /* enum app_home: the list of its app it is on */
-	struct ilist conns; /* assigned and handed, in this order */
+	struct ilist conns; /* its sessions: assigned and handed, in order */
 	uint32_t prefetched; /* the first such of them; ILIST_NONE: none */
-	uint32_t busy; /* its part in its app's load, of room_whole() */
+	uint32_t busy; /* its part in its app's load, of room.whole */
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t requests; /* sessions that ended */
 	uint64_t handed; /* sessions begun, retaken ones not counted */
@@ -116,13 +113,6 @@ struct process {
 	tstamp cool_until;
 	uint32_t jitter; /* of all that varies by process, in 2^-32 */
 };
-
-/* Sessions in its hands, assigned ones included. */
-static inline uint32_t
-process_sessions(const struct process *p)
-{
-	return p->conns.count;
-}
 
 /* The words of status and logs. */
 const char *process_state_name(enum process_state s);
@@ -297,6 +287,8 @@ struct app_figures {
 /* The app's processes by what can be done with them; see enum app_home. */
 struct app_room {
 	struct ilist homes[HOME_ROOM - 1];
+	uint32_t lists; /* room lists that there are by its options */
+	uint32_t whole; /* parts of which a process is busy with so many */
 	uint32_t lowest; /* no room list below this one has a process */
 	uint32_t places; /* further sessions that there is room for */
 };
@@ -461,7 +453,7 @@ app_ready(const struct app *a)
 	return a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_ACTIVE];
 }
 
-/* Whether the processes are for no connections at all (handoff = none). */
+/* handoff = none: no connections at all. */
 static inline bool
 app_has_jobs(const struct app *a)
 {
@@ -484,9 +476,8 @@ app_rolling(const struct app *a)
 }
 
 /*
- * Whether the latest failed start was one of a newer generation that is coming:
- * until a process of that has served or lived for min_server_life, the others
- * may fail, too, and no old process leaves for them.
+ * Whether the newer generation that is coming has failed: until a process of it
+ * has served or lived for min_server_life, no old process leaves for it.
  */
 static inline bool
 app_is_doubtful(const struct app *a)
@@ -522,9 +513,8 @@ app_waiting(const struct app *a)
 }
 
 /*
- * Connections that may wait.  One must come in before a lock can be asked for,
- * or a process be started for it alone.  With private queues none wait in
- * common, unless no process is ready to queue with.
+ * Connections that may wait.  With private queues none wait in common, unless
+ * no process is ready to queue with.
  */
 static inline uint32_t
 app_max_queue(const struct app *a)
@@ -534,10 +524,7 @@ app_max_queue(const struct app *a)
 	if (a->options.private_queue &&
 	    (!a->options.close_when_full || app_ready(a) > 0))
 		n = 0;
-	/*
-	 * With no process yet, one connection is admitted anyway: it is what
-	 * starts the first process.
-	 */
+	/* One must come in for a lock to be asked for, or a process started. */
 	if (n == 0 &&
 	    (a->options.limited || a->renewing ||
 		(a->options.close_when_full && app_ready(a) == 0)))
@@ -588,9 +575,9 @@ void app_measure(struct app *a, tspan took, tstamp now);
 bool app_prefetches(const struct app *a);
 
 /*
- * Computes shrinking.idle_time and stop_delay, after the options or the time
- * of a start have changed.  APP_AUTO: keeping a process is worth what a start
- * costs, so that an app whose processes start fast lets go of them soon.
+ * Computes shrinking.idle_time and stop_delay from options and start_time.
+ * APP_AUTO: keeping a process is worth what a start costs, so that an app whose
+ * processes start fast lets go of them soon.
  */
 void app_time_stops(struct app *a);
 

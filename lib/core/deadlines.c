@@ -1,31 +1,15 @@
 /* A binary heap of deadlines, addressable by number. */
 
 #include <assert.h>
-#include <string.h>
 
 #include "core/deadlines.h"
 
-size_t
-deadlines_memory(uint32_t capacity)
-{
-	return (size_t)capacity *
-	    (sizeof(struct deadline) + sizeof(tstamp)); /* where, padded */
-}
-
 void
-deadlines_init(struct deadlines *d, void *memory, uint32_t capacity)
+deadlines_carve(
+    struct deadlines *d, char *memory, size_t *used, uint32_t capacity)
 {
-	d->heap = memory;
-	d->where = (uint32_t *)(d->heap + capacity);
-	d->count = 0;
-}
-
-void
-deadlines_copy(const struct deadlines *from, struct deadlines *to, uint32_t n)
-{
-	memcpy(to->heap, from->heap, from->count * sizeof(*to->heap));
-	memcpy(to->where, from->where, n * sizeof(*to->where));
-	to->count = from->count;
+	d->heap = layout_carve(memory, used, capacity * sizeof(*d->heap));
+	d->where = layout_carve(memory, used, capacity * sizeof(*d->where));
 }
 
 static void

@@ -2,16 +2,15 @@
 #define CORE_DEADLINES_H
 
 /*
- * At most one deadline for each of the numbers 0 … capacity-1, earliest
- * first: a binary heap that knows where each number stands in it.  Setting
- * and clearing are O(log n), looking at the earliest is O(1).
- *
- * The memory is the caller's and may be moved; it holds no addresses.
+ * At most one deadline for each of the numbers 0 … capacity-1: a binary heap
+ * that knows where each number stands in it, O(log n).  Its memory is the
+ * caller's.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/ilist.h"
 #include "core/tstamp.h"
 
 struct deadline {
@@ -25,18 +24,9 @@ struct deadlines {
 	uint32_t count;
 };
 
-/* Bytes that deadlines_init() needs for so many numbers. */
-size_t deadlines_memory(uint32_t capacity);
-
-/* memory: deadlines_memory() zeroed bytes, aligned for a tstamp. */
-void deadlines_init(struct deadlines *d, void *memory, uint32_t capacity);
-
-/*
- * Gives `to`, which has none, the deadlines of `from`, all of whose numbers
- * are below n.
- */
-void deadlines_copy(
-    const struct deadlines *from, struct deadlines *to, uint32_t n);
+/* Its arrays, as layout_carve(), of zeroed memory; the count is to be 0. */
+void deadlines_carve(
+    struct deadlines *d, char *memory, size_t *used, uint32_t capacity);
 
 /* Sets or moves the deadline of the number; TSTAMP_NEVER: clears it. */
 void deadlines_set(struct deadlines *d, uint32_t number, tstamp at);

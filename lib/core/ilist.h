@@ -3,12 +3,9 @@
 
 /*
  * Doubly linked lists of the elements of an array, linked by their numbers
- * and not by their addresses: the array may be moved to larger memory, or
- * copied as a snapshot, and every list in it stays whole.
- *
- * The links lie in an array of their own, one for each element.  An element
- * is on at most one of the lists that share these links.  All operations
- * but walking are O(1).
+ * and not by their addresses: the array may be moved, and every list stays
+ * whole.  The links lie in an array of their own, one for each element, which
+ * is on at most one of the lists that share them.
  *
  * And such arrays, laid out one after the other in one piece of memory.
  */

@@ -6,7 +6,7 @@
  * They stand in order: each calls those before it, and none after it.  The
  * mechanisms (actions.c to queue.c) change the tables, keep their lists, sums
  * and deadlines true, and mark each app whose part of them they change (enum
- * app_mark).  The policies (bounds.c to sizing.c) decide how many processes
+ * app_mark).  The policies (places.c to sizing.c) decide how many processes
  * there are, and which of them go.  settle.c runs what a fact calls for; the
  * facts themselves, core/pool.h, are above all.
  */
@@ -41,14 +41,11 @@ settle_soon(struct pool *p, uint32_t app)
 
 /* --- actions.c: the ring of actions ------------------------------------- */
 
-/*
- * Asks for an action; of: the process, connection or app that it is done to,
- * as its kind has it; detail: the cause, or the lock.
- */
+/* of: the process, connection or app, by its kind; detail: cause, or lock. */
 void actions_put(
     struct pool *p, enum action_kind kind, uint32_t of, uint32_t detail);
 
-/* Tells news of the app, and of a process or ILIST_NONE, unless under way. */
+/* News of the app, and of a process or ILIST_NONE, unless under way already. */
 void actions_news(
     struct pool *p, uint32_t app, enum action_news news, uint32_t process);
 
@@ -64,10 +61,7 @@ room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 	return &p->rooms[(size_t)app * p->limits.sessions + sessions];
 }
 
-/* The number of such lists of the app, by its options. */
-uint32_t room_lists(const struct app *a);
-
-/* Empties all lists of the app's processes. */
+/* Empties the lists that the app has by its options. */
 void room_init(struct pool *p, uint32_t app);
 
 /* Whether the process may be given a connection. */
@@ -77,9 +71,8 @@ bool room_has(const struct pool *p, uint32_t process);
 void room_file(struct pool *p, uint32_t process);
 void room_unfile(struct pool *p, uint32_t process);
 
-/* The process is busy with so many parts of room_whole(). */
+/* The process is busy with so many parts of the whole. */
 void room_set_busy(struct pool *p, uint32_t process, uint32_t busy);
-uint32_t room_whole(const struct app *a);
 
 /* How many more sessions the process can begin at once, where it is filed. */
 uint32_t room_places(const struct pool *p, uint32_t process);
@@ -109,13 +102,10 @@ void process_expire(struct pool *p, uint32_t process, bool expiring);
  */
 bool process_spend(struct pool *p, uint32_t process);
 
-/* Asks for a new process; the caller knows that the ceilings allow it. */
+/* The caller knows that the ceilings allow it. */
 void process_start(struct pool *p, uint32_t app);
 
-/*
- * The process may be given connections, or counts as accepting them itself.
- * True: it is idle, and an outdated process may leave for it.
- */
+/* True: it is idle, and an outdated process may leave for it. */
 bool process_ready(struct pool *p, uint32_t process);
 
 /*
@@ -143,13 +133,11 @@ void process_detach(struct pool *p, uint32_t process);
 /* Frees the number of a process that is dead or never lived. */
 void process_free(struct pool *p, uint32_t process);
 
-/* When something comes due in the life of the process. */
+/* When something comes due in its life; to be set anew when that moves. */
 tstamp process_deadline(const struct pool *p, uint32_t process);
-
-/* Sets its deadline anew, after something that moves it. */
 void process_arm(struct pool *p, uint32_t process);
 
-/* Does what is due in the life of the process; true: as process_ready(). */
+/* Does what is due; true: as process_ready(). */
 bool process_tick(struct pool *p, uint32_t process);
 
 /* --- queue.c: connections that wait, for a lock or for a process --------- */
@@ -193,7 +181,7 @@ tstamp queue_step(struct pool *p, uint32_t app, unsigned marks, bool act);
 /* When the oldest prefetched may be taken back; TSTAMP_NEVER: no room. */
 tstamp queue_recall_due(const struct pool *p, const struct app *a);
 
-/* --- bounds.c: how many processes an app must and may have --------------- */
+/* --- places.c: how many processes an app must and may have --------------- */
 
 /* Whether the app is kept at its minimum: not if it is leaving. */
 static inline bool
@@ -231,18 +219,11 @@ uint32_t bounds_wanted(const struct pool *p, const struct app *a);
 /* Lasting processes beyond the minimum, and what a rollout has more. */
 uint32_t bounds_spare(const struct pool *p, const struct app *a);
 
-/* How many of n starts the app's own limits allow. */
+/* How many of n starts the app's own limits allow; whether none is for now. */
 uint32_t bounds_allowed(const struct app *a, uint32_t n);
-
-/* Whether no process of the app may be started now. */
 bool bounds_paused(const struct pool *p, const struct app *a);
 
-/* --- places.c: the ceiling over all apps -------------------------------- */
-
-/*
- * How many more processes the ceiling and the table allow, when so many have
- * left.
- */
+/* How many more the ceiling and the table allow when so many have left. */
 uint32_t places_free(const struct pool *p, uint32_t leaving);
 
 /*
@@ -322,13 +303,16 @@ tspan sizing_patience(const struct app *a);
 void settle_at(struct pool *p, tstamp now);
 void settle_app(struct pool *p, uint32_t app);
 
-/* Gives places that became free to the apps that wait for them. */
+/* Gives what became free, places and numbers, to apps that wait for them. */
 void settle_places(struct pool *p);
-
-/* Resumes an app that is pending for want of a connection's number. */
 void settle_numbers(struct pool *p);
 
-/* When the app must be settled if nothing happens to it before. */
-tstamp settle_deadline(struct pool *p, uint32_t app);
+/*
+ * The steps that may follow from a fact, in their order, each with what calls
+ * for it: a mark calls once, other conditions call as long as they hold.  With
+ * `act` the steps are made; without it the earliest time is told at which one
+ * that these marks call for is due.
+ */
+tstamp settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The ceiling over all apps: max_processes places.  Apps that find none free
+ * How many processes an app must and may have now, and when one may start.  And
+ * the ceiling over all apps: max_processes places.  Apps that find none free
  * stand in line for one, first come, first served; and other apps give up
  * processes that they can spare.
  *
@@ -12,9 +13,73 @@
 #include <assert.h>
 
 #include "core/mechanism.h"
+#include "core/pool.h"
 
 /* Apps in line that are considered at the end of a session, for its cost. */
 #define LINE_MAX_LOOK 32
+
+/* --- an app's own bounds -------------------------------------------------- */
+
+uint32_t
+bounds_wanted(const struct pool *p, const struct app *a)
+{
+	uint32_t min = bounds_least(p, a), need;
+
+	if (a->options.target_wait == 0 || !bounds_kept(p, a) || a->renewing)
+		return min;
+	need = least(promise_least(&a->promise), a->options.max_processes);
+	/* Processes of one session are needed until their exit. */
+	if (a->options.exit_ends)
+		need -= least(need, a->expiring);
+	return need > min ? need : min;
+}
+
+uint32_t
+bounds_spare(const struct pool *p, const struct app *a)
+{
+	uint32_t min = bounds_least(p, a) + a->rollout.surge;
+	uint32_t n = bounds_lasting(a);
+
+	return n > min ? n - min : 0;
+}
+
+uint32_t
+bounds_allowed(const struct app *a, uint32_t n)
+{
+	uint32_t most = bounds_under_own(a);
+
+	/* Failed starts in a row leave a trial now and then. */
+	if (a->failed_starts >= a->options.start_limit && most > 0)
+		most = a->in_state[PROCESS_STARTING] == 0 ? 1 : 0;
+	return least(n, most);
+}
+
+tstamp
+pool_start_gate(const struct app *a)
+{
+	const struct backoff *b = &a->backoff;
+	tspan most = a->options.restart_delay_max;
+	tspan min = a->options.restart_delay;
+	/* restart_delay_max may have been made shorter meanwhile. */
+	tstamp gate =
+	    tstamp_min(b->until, tstamp_add(b->failed_at, most + most / 4));
+
+	if (a->failed_starts >= a->options.start_limit)
+		gate = tstamp_add(
+		    b->failed_at, a->failure.called && min < most ? min : most);
+	else if (app_demand(a) > 0 && app_ready(a) == 0 && b->delay != 0)
+		gate = tstamp_min(gate, tstamp_add(b->failed_at, min));
+	return gate > a->failure.rest_until ? gate : a->failure.rest_until;
+}
+
+bool
+bounds_paused(const struct pool *p, const struct app *a)
+{
+	return app_is_ending(a) || p->phase == POOL_ENDING ||
+	    pool_start_gate(a) > p->now;
+}
+
+/* --- the ceiling over all apps ------------------------------------------- */
 
 uint32_t
 places_free(const struct pool *p, uint32_t leaving)
@@ -25,16 +90,6 @@ places_free(const struct pool *p, uint32_t leaving)
 	    living < p->max_processes ? p->max_processes - living : 0;
 
 	return least(places, p->limits.processes - used);
-}
-
-/*
- * Whether the line wants more places than are free, or will be when stopping
- * processes are gone.  When retiring processes will be gone is not known.
- */
-static bool
-places_are_short(const struct pool *p)
-{
-	return p->places_wanted > places_free(p, p->ending);
 }
 
 /*
@@ -61,14 +116,6 @@ places_has_more(
 	    (first - 1) * second_need >= (second + 1) * first_need;
 }
 
-/* Whether `from` must give, even if busy: `to` has so much less. */
-static bool
-places_is_unfair(
-    const struct pool *p, const struct app *from, const struct app *to)
-{
-	return app_processes(to) == 0 || places_has_more(p, from, to);
-}
-
 /* Whether the app can do without a process, and would not soon want it back. */
 static bool
 places_can_spare(const struct pool *p, const struct app *a)
@@ -89,15 +136,18 @@ static uint32_t
 places_idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 {
 	const struct app *a = &p->apps[from];
+	bool more;
 
 	if (a->phase == APP_FREE || from == to ||
 	    ilist_empty(room_list(p, from, 0)) || bounds_spare(p, a) == 0)
 		return ILIST_NONE;
+	more = places_has_more(p, a, &p->apps[to]);
 	/* While connections wait the process would be wanted back at once. */
-	if ((app_waiting(a) > 0 || a->intake.accepting != ACCEPTING_OPEN) &&
-	    !places_has_more(p, a, &p->apps[to]))
+	if (!more &&
+	    (app_waiting(a) > 0 || a->intake.accepting != ACCEPTING_OPEN))
 		return ILIST_NONE;
-	if (!places_is_unfair(p, a, &p->apps[to]) && !places_can_spare(p, a))
+	/* To an app that has so much less it must give, even if busy. */
+	if (!more && app_processes(&p->apps[to]) > 0 && !places_can_spare(p, a))
 		return ILIST_NONE;
 	return room_list(p, from, 0)->last;
 }
@@ -146,7 +196,8 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 		ilist_push_back(&p->places, p->app_links, app);
 	p->places_wanted += n - wanted;
 	a->places_wanted = n;
-	while (n > wanted && places_are_short(p) && places_evict(p, app))
+	while (n > wanted && p->places_wanted > places_free(p, p->ending) &&
+	    places_evict(p, app))
 		;
 }
 
@@ -167,7 +218,8 @@ places_taker(const struct pool *p, uint32_t from, bool spares)
 			continue;
 		wanted += p->apps[to].places_wanted;
 		if (wanted > places_free(p, p->ending) &&
-		    (spares || places_is_unfair(p, a, &p->apps[to])))
+		    (spares || app_processes(&p->apps[to]) == 0 ||
+			places_has_more(p, a, &p->apps[to])))
 			return to;
 	}
 	return ILIST_NONE;
@@ -180,7 +232,8 @@ places_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 	uint32_t taker;
 
-	if (!places_are_short(p) || bounds_spare(p, a) == 0)
+	if (p->places_wanted <= places_free(p, p->ending) ||
+	    bounds_spare(p, a) == 0)
 		return false;
 	/* Retiring processes that were evicted may be enough for the line. */
 	if (x->state != PROCESS_IDLE &&
@@ -200,7 +253,8 @@ places_yield(struct pool *p, uint32_t process)
 void
 places_offer(struct pool *p, uint32_t app)
 {
-	while (!ilist_empty(&p->places) && places_are_short(p)) {
+	while (!ilist_empty(&p->places) &&
+	    p->places_wanted > places_free(p, p->ending)) {
 		uint32_t idle = places_idle_to_give(p, app, p->places.first);
 
 		if (idle == ILIST_NONE)
@@ -228,6 +282,7 @@ places_reconsider(struct pool *p)
 	    (has.app == had.app && has.processes >= had.processes &&
 		has.coming >= had.coming))
 		return;
-	while (places_are_short(p) && places_evict(p, has.app))
+	while (p->places_wanted > places_free(p, p->ending) &&
+	    places_evict(p, has.app))
 		;
 }

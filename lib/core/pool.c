@@ -16,7 +16,6 @@ pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	/* Stale actions are dropped when the ring is full. */
 	const size_t ring = 6 * processes + 4 * conns + 16 * apps;
 	size_t used = 0;
-	void *at;
 
 	p->limits = *l;
 	p->apps = layout_carve(memory, &used, apps * sizeof(*p->apps));
@@ -35,12 +34,8 @@ pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	p->actions.ring =
 	    layout_carve(memory, &used, ring * sizeof(struct action));
 	p->actions.capacity = (uint32_t)ring;
-	at = layout_carve(memory, &used, deadlines_memory(l->apps));
-	if (at != NULL)
-		deadlines_init(&p->app_deadlines, at, l->apps);
-	at = layout_carve(memory, &used, deadlines_memory(l->processes));
-	if (at != NULL)
-		deadlines_init(&p->process_deadlines, at, l->processes);
+	deadlines_carve(&p->app_deadlines, memory, &used, l->apps);
+	deadlines_carve(&p->process_deadlines, memory, &used, l->processes);
 	return used;
 }
 
@@ -91,8 +86,14 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	memcpy(to.conn_links, p->conn_links, conns * sizeof(*to.conn_links));
 	memcpy(to.prefetch_links, p->prefetch_links,
 	    conns * sizeof(*to.prefetch_links));
-	deadlines_copy(&p->app_deadlines, &to.app_deadlines, apps);
-	deadlines_copy(&p->process_deadlines, &to.process_deadlines, processes);
+	memcpy(to.app_deadlines.heap, p->app_deadlines.heap,
+	    to.app_deadlines.count * sizeof(struct deadline));
+	memcpy(to.app_deadlines.where, p->app_deadlines.where,
+	    apps * sizeof(uint32_t));
+	memcpy(to.process_deadlines.heap, p->process_deadlines.heap,
+	    to.process_deadlines.count * sizeof(struct deadline));
+	memcpy(to.process_deadlines.where, p->process_deadlines.where,
+	    processes * sizeof(uint32_t));
 	for (uint32_t a = 0; a < apps; a++)
 		memcpy(room_list(&to, a, 0), room_list(p, a, 0),
 		    p->limits.sessions * sizeof(struct ilist));

@@ -129,10 +129,7 @@ uint32_t pool_arrived(struct pool *p, uint32_t app, tstamp now);
  */
 void pool_held(struct pool *p, uint32_t app, tstamp now);
 
-/*
- * There is a request on a parked connection, and pool_may_accept() is true.
- * Gives its number, as pool_arrived().
- */
+/* As pool_arrived(), for a parked connection on which there is a request. */
 uint32_t pool_unparked(struct pool *p, uint32_t app, tstamp now);
 
 /* How a parked connection has ended; one that was served is completed. */
@@ -300,7 +297,7 @@ void pool_gone(struct pool *p, uint32_t process, tstamp now);
 
 /* --- time and actions --------------------------------------------------- */
 
-/* When pool_tick() is due, if nothing happens before; TSTAMP_NEVER: never. */
+/* When pool_tick() is due, if nothing happens before. */
 tstamp pool_deadline(const struct pool *p);
 void pool_tick(struct pool *p, tstamp now);
 

@@ -230,7 +230,7 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint32_t whole = room_whole(a);
+	uint32_t whole = a->room.whole;
 
 	settle_at(p, now);
 	assert(a->options.listens && processors >= 0);

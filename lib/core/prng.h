@@ -2,9 +2,8 @@
 #define CORE_PRNG_H
 
 /*
- * Pseudo-random numbers for jitter: repeatable from a seed, not secret.
- * The generator is splitmix64 (Steele, Lea, Flood: "Fast splittable
- * pseudorandom number generators", 2014).
+ * Pseudo-random numbers, repeatable and not secret: splitmix64 (Steele, Lea,
+ * Flood: "Fast splittable pseudorandom number generators", 2014).
  *
  * And the delay of the next start after failures: delay, twice that, and so on
  * to delay_max, each with up to a quarter of jitter, so that apps that failed
@@ -36,17 +35,12 @@ prng_span(struct prng *r, tspan span)
 	return (tspan)(prng_next(r) % ((uint64_t)span + 1));
 }
 
+/* All 0: nothing has failed. */
 struct backoff {
-	tspan delay; /* of the last failure; 0: none since the reset */
+	tspan delay; /* of the last failure; 0: none */
 	tstamp failed_at; /* the last failure */
 	tstamp until; /* no start before; 0: at any time */
 };
-
-static inline void
-backoff_reset(struct backoff *b)
-{
-	*b = (struct backoff){ .delay = 0 };
-}
 
 /*
  * A process that was started at `started` has failed at `now`.  Processes that

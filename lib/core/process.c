@@ -241,7 +241,7 @@ process_spend(struct pool *p, uint32_t process)
 	if (!x->expiring ||
 	    (x->state != PROCESS_IDLE &&
 		(x->state != PROCESS_ACTIVE || x->single ||
-		    process_sessions(x) >= x->concurrency)))
+		    x->conns.count >= x->concurrency)))
 		return false;
 	process_stop(p, process, END_REQUESTS);
 	return true;

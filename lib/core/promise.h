@@ -2,27 +2,18 @@
 #define CORE_PROMISE_H
 
 /*
- * The load: how busy an app is.  And the need: how many processes it calls for.
- *
- * The load is how busy its processes have been, decaying exponentially.  Busy
- * time is integrated, so that a process that is stuck in a long session is
+ * The load: how busy the processes of an app have been, decaying exponentially.
+ * Busy time is integrated, so that a process that is stuck in a long session is
  * busy; and each interval weighs by its length, so that a late update is as
  * right as an update in time.  Source: the FastCGI process manager's gain and
- * update interval; but that program sums ended requests in integers over two
- * windows.
+ * update interval; but that sums ended requests over two windows.
  *
- * A promised wait: how many processes an app needs so that 99 of 100 of its
- * connections wait no longer than the target.  Connections and the lengths of
- * their sessions are added up as they come and end; everything else is done
- * once a second.
- *
- * The need is computed for connections that come independently of each other.
- * A few clients who come again and again need fewer processes: so it is never
- * more than there were connections at a time, in the last while.
- *
- * Source: Erlang's formula for the share that waits (M/M/n), with the
- * exponential tail of the waits made longer for sessions that vary more than
- * exponential ones.
+ * The need: how many processes an app needs so that 99 of 100 connections wait
+ * no longer than the target.  It is computed once a second, for connections
+ * that come independently of each other; but a few clients who come again and
+ * again need fewer: never more than there were connections at a time, in the
+ * last while.  Source: Erlang's formula for the share that waits (M/M/n), with
+ * the exponential tail made longer for sessions that vary more.
  */
 
 #include <stdbool.h>
@@ -40,7 +31,7 @@ struct load {
 	tstamp seen;
 };
 
-/* So many processes are busy from now on. */
+/* So many are busy from now on. */
 void load_set(struct load *l, double busy, tstamp now);
 
 /*
@@ -150,7 +141,7 @@ promise_served(struct promise *p, tspan took)
 	p->square += t * t;
 }
 
-/* Estimates the need anew, if time has passed since it was done last. */
+/* Estimates the need anew, if time has passed. */
 void promise_update(
     struct promise *p, const struct promise_terms *t, tstamp now);
 
@@ -187,10 +178,9 @@ promise_stopped(struct promise *p, tstamp now)
 tstamp promise_stop_due(const struct promise *p, tspan pace);
 
 /*
- * The least number of servers of which 99 of 100 customers wait no longer than
- * `target`, if the work offered keeps so many busy on average, and the mean
- * and the squared coefficient of variation of their times are these; at least
- * 1, and at most `most`.  For unit tests.
+ * The least servers, 1 to `most`, of which 99 of 100 customers wait no longer
+ * than `target`, if the work offered keeps so many busy on average, and these
+ * are mean and squared coefficient of variation of their times.  For tests.
  */
 uint32_t promise_servers(
     double work, double mean, double variation, double target, uint32_t most);

@@ -79,15 +79,6 @@ queue_recall_due(const struct pool *p, const struct app *a)
 
 /* --- in and out ---------------------------------------------------------- */
 
-/* The list on which the connection waits, or would wait. */
-static struct ilist *
-queue_of(struct pool *p, const struct conn *c)
-{
-	struct app *a = &p->apps[c->app];
-
-	return a->options.limited && c->cleared ? &a->cleared : &a->queue;
-}
-
 /* Gives back the lock that the connection holds, if it does. */
 static void
 queue_unlock(struct pool *p, struct conn *c)
@@ -105,7 +96,8 @@ queue_leave(struct pool *p, uint32_t conn)
 	struct app *a = &p->apps[c->app];
 
 	assert(c->state == CONN_WAITING);
-	ilist_remove(queue_of(p, c), p->conn_links, conn);
+	ilist_remove(a->options.limited && c->cleared ? &a->cleared : &a->queue,
+	    p->conn_links, conn);
 	if (app_waiting(a) == 0)
 		app_touch(a, MARK_EMPTIED);
 }
@@ -124,7 +116,7 @@ queue_insert(struct pool *p, uint32_t conn)
 		queue_unlock(p, c);
 		c->cleared = c->former = false;
 	}
-	queue = queue_of(p, c);
+	queue = a->options.limited && c->cleared ? &a->cleared : &a->queue;
 	if (!ilist_empty(queue) && p->conns[queue->last].seq > c->seq) {
 		at = queue->first;
 		while (p->conns[at].seq < c->seq)
@@ -212,7 +204,7 @@ queue_best(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	uint32_t n;
 
-	for (; a->room.lowest < room_lists(a); a->room.lowest++) {
+	for (; a->room.lowest < a->room.lists; a->room.lowest++) {
 		const struct ilist *l = room_list(p, app, a->room.lowest);
 
 		if (ilist_empty(l))
@@ -248,7 +240,7 @@ pool_may_accept(const struct pool *p, uint32_t app)
 	if (a->options.limited)
 		return false;
 	/* Whether queue_best() gives a process, also a moment later. */
-	for (uint32_t i = a->room.lowest; i < room_lists(a); i++)
+	for (uint32_t i = a->room.lowest; i < a->room.lists; i++)
 		if (!ilist_empty(room_list(p, app, i)))
 			return true;
 	/* Time may take the place behind a session away before it is used. */
@@ -271,7 +263,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	c->handed = c->begun = x->used = p->now;
 	c->slow = false;
 	x->handed++;
-	if (process_sessions(x) <= a->options.concurrency) {
+	if (x->conns.count <= a->options.concurrency) {
 		queue_begin(p, conn);
 	} else {
 		if (x->prefetched == ILIST_NONE)
@@ -536,5 +528,5 @@ queue_change(struct pool *p, uint32_t app, const struct app_options *o)
 		room_file(p, n);
 		process_arm(p, n);
 	}
-	load_set(&a->load, (double)a->busy / room_whole(a), p->now);
+	load_set(&a->load, (double)a->busy / a->room.whole, p->now);
 }

@@ -28,25 +28,15 @@ rollout_set(
 	a->rollout.state = (uint8_t)state;
 }
 
-/* An outdated idle process, the last to be given a connection, or none. */
-static uint32_t
-rollout_idle(const struct pool *p, uint32_t app)
-{
-	uint32_t last = room_list(p, app, 0)->last;
-
-	return last != ILIST_NONE && p->processes[last].outdated != 0
-	    ? last
-	    : ILIST_NONE;
-}
-
 void
 rollout_replace(struct pool *p, uint32_t app)
 {
-	uint32_t n = rollout_idle(p, app);
+	uint32_t n = room_list(p, app, 0)->last;
 
 	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]))
 		return;
-	if (n == ILIST_NONE)
+	/* An idle one, the last to be given a connection, or any. */
+	if (n == ILIST_NONE || p->processes[n].outdated == 0)
 		for (n = room_next(p, app, ILIST_NONE);
 		     p->processes[n].outdated == 0;)
 			n = room_next(p, app, n);
@@ -127,11 +117,13 @@ static bool
 rollout_go_on(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t idle = rollout_idle(p, app);
+	uint32_t idle = room_list(p, app, 0)->last;
 	bool place = rollout_has_place(p, a);
 
 	if (rollout_wanted(a) == 0)
 		return false;
+	if (idle != ILIST_NONE && p->processes[idle].outdated == 0)
+		idle = ILIST_NONE;
 	if (idle != ILIST_NONE && !app_rolling(a) &&
 	    bounds_lasting(a) > bounds_least(p, a) &&
 	    a->in_state[PROCESS_IDLE] > a->options.min_idle) {

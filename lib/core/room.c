@@ -14,13 +14,6 @@
 /* Parts of one processor: how busy a process that listens itself can be. */
 #define ROOM_WHOLE 1000
 
-uint32_t
-room_lists(const struct app *a)
-{
-	return a->options.concurrency +
-	    (a->options.private_queue ? a->options.prefetch : 0);
-}
-
 static struct ilist *
 room_home(const struct pool *p, uint32_t app, uint32_t home)
 {
@@ -35,9 +28,13 @@ room_init(struct pool *p, uint32_t app)
 
 	assert(a->options.concurrency >= 1 &&
 	    a->options.concurrency + a->options.prefetch <= p->limits.sessions);
-	for (uint32_t i = HOME_STARTING; i < HOME_ROOM + room_lists(a); i++)
+	a->room.whole =
+	    a->options.listens ? ROOM_WHOLE : a->options.concurrency;
+	a->room.lists = a->options.concurrency +
+	    (a->options.private_queue ? a->options.prefetch : 0);
+	for (uint32_t i = HOME_STARTING; i < HOME_ROOM + a->room.lists; i++)
 		ilist_init(room_home(p, app, i));
-	a->room.lowest = room_lists(a);
+	a->room.lowest = a->room.lists;
 }
 
 /*
@@ -61,7 +58,7 @@ room_has(const struct pool *p, uint32_t process)
 
 	return (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !x->cooling && !x->expiring &&
-	    process_sessions(x) < room_most(a, x, a->options.prefetch);
+	    x->conns.count < room_most(a, x, a->options.prefetch);
 }
 
 uint32_t
@@ -71,25 +68,19 @@ room_places(const struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 	uint32_t most = room_most(a, x, 0);
 
-	if (x->home < HOME_ROOM || process_sessions(x) >= most)
+	if (x->home < HOME_ROOM || x->conns.count >= most)
 		return 0;
-	return most - process_sessions(x);
+	return most - x->conns.count;
 }
 
 /* --- how busy they are ---------------------------------------------------- */
-
-uint32_t
-room_whole(const struct app *a)
-{
-	return a->options.listens ? ROOM_WHOLE : a->options.concurrency;
-}
 
 void
 room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint32_t whole = room_whole(a);
+	uint32_t whole = a->room.whole;
 
 	if (busy > whole)
 		busy = whole;
@@ -118,8 +109,8 @@ room_home_of(const struct pool *p, uint32_t process)
 		return HOME_LEAVING;
 	if (!room_has(p, process))
 		return HOME_BUSY;
-	if (process_sessions(x) < room_lists(&p->apps[x->app]))
-		return HOME_ROOM + process_sessions(x);
+	if (x->conns.count < p->apps[x->app].room.lists)
+		return HOME_ROOM + x->conns.count;
 	return HOME_PREFETCH;
 }
 
@@ -149,7 +140,7 @@ room_file(struct pool *p, uint32_t process)
 	struct ilist *l;
 
 	if (x->state == PROCESS_ACTIVE)
-		room_set_busy(p, process, process_sessions(x));
+		room_set_busy(p, process, x->conns.count);
 	else if (x->state != PROCESS_IDLE || !a->options.listens)
 		room_set_busy(p, process, 0);
 	room_unfile(p, process);
@@ -185,7 +176,7 @@ room_next(const struct pool *p, uint32_t app, uint32_t process)
 			return next;
 		home = p->processes[process].home + 1;
 	}
-	for (; home < HOME_ROOM + room_lists(&p->apps[app]); home++)
+	for (; home < HOME_ROOM + p->apps[app].room.lists; home++)
 		if (!ilist_empty(room_home(p, app, home)))
 			return room_home(p, app, home)->first;
 	return ILIST_NONE;

@@ -17,13 +17,23 @@ settle_at(struct pool *p, tstamp now)
 
 /* --- an app that leaves --------------------------------------------------- */
 
-/* Has all processes of the app go on to this step of stopping. */
+/*
+ * All processes of the app are told to stop: it has served what waits, or ends
+ * at once, and refuses that.
+ */
 static void
-settle_escalate(
-    struct pool *p, uint32_t app, enum process_step step, enum process_end why)
+settle_end_app(
+    struct pool *p, uint32_t app, enum app_event event, enum process_end why)
 {
+	struct app *a = &p->apps[app];
+	enum process_step step = event == APP_ENDED ? STEP_TERM : STEP_STOP;
 	uint32_t n, next;
 
+	if (event == APP_ENDED) {
+		queue_refuse_all(p, app, CAUSE_STOPPING);
+		a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
+	}
+	app_enter(a, event);
 	for (n = room_next(p, app, ILIST_NONE); n != ILIST_NONE; n = next) {
 		next = room_next(p, app, n);
 		process_escalate(p, n, step, why);
@@ -31,18 +41,6 @@ settle_escalate(
 		if (p->processes[n].state != PROCESS_GONE)
 			process_arm(p, n);
 	}
-}
-
-/* The app ends at once: refuses what waits, terminates its processes. */
-static void
-settle_end_app(struct pool *p, uint32_t app, enum process_end why)
-{
-	struct app *a = &p->apps[app];
-
-	queue_refuse_all(p, app, CAUSE_STOPPING);
-	app_enter(a, APP_ENDED);
-	a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
-	settle_escalate(p, app, STEP_TERM, why);
 }
 
 /*
@@ -63,7 +61,7 @@ settle_leaving(struct pool *p, uint32_t app, bool act)
 		at = l->by;
 	if (act && at <= p->now) {
 		l->ended = true;
-		settle_end_app(p, app, END_CLOSED);
+		settle_end_app(p, app, APP_ENDED, END_CLOSED);
 	}
 	if (!act || !app_is_ending(a) || app_waiting(a) == 0)
 		return at;
@@ -89,10 +87,8 @@ settle_wind_down(struct pool *p, uint32_t app)
 	if (a->phase == APP_DRAINED)
 		why = p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN;
 	if ((a->phase == APP_DRAINED || a->phase == APP_HOLDING) &&
-	    app_waiting(a) == 0) {
-		app_enter(a, APP_SERVED);
-		settle_escalate(p, app, STEP_STOP, why);
-	}
+	    app_waiting(a) == 0)
+		settle_end_app(p, app, APP_SERVED, why);
 	if (a->phase == APP_HELD && !a->leaving.at_rest &&
 	    app_living(a) == a->stuck) {
 		a->leaving.at_rest = true;
@@ -163,13 +159,7 @@ settle_idle_waiting(struct pool *p, uint32_t app)
 	}
 }
 
-/*
- * The steps that may follow from a fact, in their order, each with what calls
- * for it: a mark calls once, other conditions call as long as they hold.  With
- * `act` the steps are made; without it the earliest time is told at which one
- * that these marks call for is due.
- */
-static inline tstamp
+tstamp
 settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 {
 	struct app *a = &p->apps[app];
@@ -211,12 +201,6 @@ settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 	if (a->phase != APP_RUNNING)
 		settle_wind_down(p, app);
 	return TSTAMP_NEVER;
-}
-
-tstamp
-settle_deadline(struct pool *p, uint32_t app)
-{
-	return settle_steps(p, app, MARK_ALL, false);
 }
 
 /* Makes the app's deadline earlier, if these marks call for that. */
@@ -360,7 +344,7 @@ pool_stop_now(struct pool *p, tspan grace, tstamp now)
 	for (uint32_t app = 0; app < p->napps; app++) {
 		if (p->apps[app].phase == APP_FREE)
 			continue;
-		settle_end_app(p, app, END_SHUTDOWN);
+		settle_end_app(p, app, APP_ENDED, END_SHUTDOWN);
 		settle_app(p, app);
 	}
 }

@@ -64,13 +64,6 @@ sizing_stop_at(const struct app *a, tstamp due)
 	return a->promise.stopped != 0 && due < paced ? paced : due;
 }
 
-static void
-sizing_stop(struct pool *p, uint32_t process, enum process_end why)
-{
-	promise_stopped(&p->apps[p->processes[process].app].promise, p->now);
-	process_stop(p, process, why);
-}
-
 /* The process that is needed least; ILIST_NONE: all are needed. */
 static uint32_t
 sizing_victim(const struct pool *p, uint32_t app)
@@ -130,7 +123,8 @@ sizing_stop_one_marked(struct pool *p, uint32_t app)
 	p->marked--;
 	if (a->shrinking.victims > 0)
 		a->shrinking.victims--;
-	sizing_stop(p, victim, END_LOAD);
+	promise_stopped(&a->promise, p->now);
+	process_stop(p, victim, END_LOAD);
 }
 
 /* A start is wanted: stops what is marked, if all places are nearly taken. */
@@ -169,7 +163,8 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 			at = TSTAMP_NEVER;
 		if (!act || at == TSTAMP_NEVER)
 			break;
-		sizing_stop(p, idle->last, END_IDLE);
+		promise_stopped(&a->promise, p->now);
+		process_stop(p, idle->last, END_IDLE);
 	}
 	if (!act) {
 		if (s->victims > 0)
@@ -215,17 +210,6 @@ sizing_patience(const struct app *a)
 	    app_demand(a) >= (double)app_processes(a) * a->options.concurrency)
 		return tstamp_min(a->start_time, most);
 	return sizing_tolerance(a);
-}
-
-/* With target_wait: whether it would take too long to serve all who wait. */
-static bool
-sizing_is_late(const struct app *a)
-{
-	if (a->options.target_wait == 0 || a->options.growth == GROWTH_LINEAR)
-		return false;
-	return app_demand(a) * promise_session(&a->promise) >
-	    tspan_to_seconds(sizing_tolerance(a)) *
-	    ((double)app_processes(a) * a->options.concurrency);
 }
 
 /* Starts a process; the caller knows that the ceilings allow it. */
@@ -289,12 +273,11 @@ sizing_paced(const struct pool *p, uint32_t app)
 
 /* How many starts the waiters call for now; those starting count for it. */
 static uint32_t
-sizing_next_step(struct pool *p, uint32_t app)
+sizing_next_step(struct pool *p, uint32_t app, bool late)
 {
 	struct app *a = &p->apps[app];
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 	uint32_t pace = a->growing.pace, need = sizing_need(a);
-	bool late = sizing_is_late(a);
 
 	if (sizing_paced(p, app) > p->now && !late)
 		return 1; /* the first process, which no pace holds up */
@@ -370,13 +353,19 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 	struct app_growing *g = &a->growing;
 	uint32_t demand = app_demand(a), missing = sizing_missing(p, a);
 	tstamp due = TSTAMP_NEVER, gate;
+	bool late = false;
+
+	/* With target_wait: it would take too long to serve all who wait. */
+	if (demand > 0 && a->options.target_wait > 0 &&
+	    a->options.growth != GROWTH_LINEAR)
+		late = demand * promise_session(&a->promise) >
+		    tspan_to_seconds(sizing_tolerance(a)) *
+			((double)app_processes(a) * a->options.concurrency);
 
 	if (missing > 0)
 		due = 0;
 	else if (demand > 0 && bounds_under_own(a) > 0)
-		due = bounds_lasting(a) == 0 || sizing_is_late(a)
-		    ? 0
-		    : sizing_paced(p, app);
+		due = bounds_lasting(a) == 0 || late ? 0 : sizing_paced(p, app);
 	if (!act) {
 		if (a->places_wanted > 0 || app_is_ending(a) ||
 		    p->phase == POOL_ENDING)
@@ -405,7 +394,8 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 		if (missing > 0)
 			sizing_start(p, app, missing, true);
 		else if (due <= p->now)
-			sizing_start(p, app, sizing_next_step(p, app), false);
+			sizing_start(
+			    p, app, sizing_next_step(p, app, late), false);
 		else if (due == TSTAMP_NEVER)
 			places_want(p, app, 0, false);
 		while (bounds_kept(p, a) && bounds_lasting(a) < g->first &&
@@ -423,18 +413,6 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 
 /* --- for no connection that waits yet ------------------------------------ */
 
-/* Whether there are fewer idle or starting processes than min_idle. */
-static bool
-sizing_is_short(const struct pool *p, const struct app *a)
-{
-	uint32_t spare =
-	    a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_STARTING];
-
-	return spare < a->options.min_idle &&
-	    app_processes(a) < a->options.max_processes && bounds_kept(p, a) &&
-	    !a->renewing && !a->failed;
-}
-
 tstamp
 sizing_spare(struct pool *p, uint32_t app, bool act)
 {
@@ -442,15 +420,21 @@ sizing_spare(struct pool *p, uint32_t app, bool act)
 	struct app_growing *g = &a->growing;
 	tspan delay = a->options.start_delay;
 	enum app_spare was = g->spare;
+	uint32_t lacks = 0, min = a->options.min_idle;
+	uint32_t spare =
+	    a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_STARTING];
 	tstamp due, gate;
 
-	if (act && (a->options.min_idle > 0 || was != SPARE_ENOUGH)) {
-		g->spare = sizing_is_short(p, a) ? SPARE_SHORT : SPARE_ENOUGH;
+	if (spare < min && bounds_kept(p, a) && !a->renewing && !a->failed)
+		lacks = least(min - spare, bounds_under_own(a));
+	if (act && (min > 0 || was != SPARE_ENOUGH)) {
+		g->spare = lacks > 0 ? SPARE_SHORT : SPARE_ENOUGH;
 		if (was == SPARE_ENOUGH)
 			g->short_since = p->now;
 	}
-	while (act && sizing_is_short(p, a) && !bounds_paused(p, a) &&
-	    tstamp_add(g->short_since, delay) <= p->now) {
+	for (; act && lacks > 0 && !bounds_paused(p, a) &&
+	     tstamp_add(g->short_since, delay) <= p->now;
+	     lacks--) {
 		if (!sizing_add(p, app)) {
 			g->spare = SPARE_DENIED;
 			break;
@@ -558,8 +542,10 @@ sizing_promise(struct pool *p, uint32_t app, bool act)
 	n = o->exit_ends ? app_processes(a) : bounds_lasting(a);
 	if (victim != ILIST_NONE && m->need > 0 &&
 	    n > promise_most(m, p->now).size &&
-	    promise_stop_due(m, a->shrinking.stop_delay) <= p->now)
-		sizing_stop(p, victim, END_LOAD);
+	    promise_stop_due(m, a->shrinking.stop_delay) <= p->now) {
+		promise_stopped(m, p->now);
+		process_stop(p, victim, END_LOAD);
+	}
 	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->growing.denied)
 		a->growing.denied = bounds_paused(p, a) || !sizing_add(p, app);
 	/* The next estimate finds the place free. */

@@ -1,10 +1,7 @@
 #ifndef CORE_TABLES_H
 #define CORE_TABLES_H
 
-/*
- * The memory of the pool: its tables of apps, processes and connections, the
- * lists that link their rows by number, and sums over them.
- */
+/* The pool's tables, the lists that link their rows by number, and sums. */
 
 #include <stdbool.h>
 #include <stdint.h>

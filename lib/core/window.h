@@ -2,13 +2,11 @@
 #define CORE_WINDOW_H
 
 /*
- * The distribution of a length of time over the last minute: seven
- * histograms of ten seconds each, six of them complete.  A bucket is an
- * eighth of a power of two wide, so a percentile is at most 1/8 too high;
- * what is under a microsecond counts as one, what is over 2^40 ns (18
- * minutes) shares the last bucket.  The maximum is exact.  Beside it stands
- * the histogram of all that was ever added, as OpenMetrics has it: counts by
- * upper bounds that never change, from 100 µs to 60 s.
+ * The distribution of a length of time over the last minute: seven histograms
+ * of ten seconds each, six of them complete.  A bucket is an eighth of a power
+ * of two wide, so a percentile is at most 1/8 too high; what is over 2^40 ns
+ * (18 minutes) shares the last one.  The maximum is exact.  And the histogram
+ * of all that was ever added, by bounds as OpenMetrics wants them.
  */
 
 #include <stdint.h>
@@ -49,23 +47,18 @@ struct window {
 void window_add(struct window *w, tspan value, tstamp now);
 
 /*
- * The value that a share of what was added in the last minute did not
- * exceed, as of `now`; 0 if nothing was added.  share: 0 … 1; 1 gives the
- * exact maximum.
+ * The value that a share (0 … 1) of what was added in the last minute did not
+ * exceed; 0 if nothing was added.
  */
 tspan window_share(const struct window *w, double share, tstamp now);
 
 /*
- * The share of what was added in the last minute, as of `now`, that did not
- * exceed the value: within a bucket, as if all lengths in it were as frequent;
- * -1 if nothing was added.
+ * The share that did not exceed the value: within a bucket, as if all lengths
+ * in it were as frequent; -1 if nothing was added.
  */
 double window_within(const struct window *w, tspan value, tstamp now);
 
-/*
- * How many were added in each second of the last minute; of the time since
- * `since`, if that is shorter, but at least of one second.
- */
+/* How many a second; since `since`, if later, but at least of one second. */
 double window_rate(const struct window *w, tstamp since, tstamp now);
 
 #endif

@@ -222,7 +222,6 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 	size_t entries = clients * COUNTER_STACK;
 	uint32_t buckets = counter_buckets(l->keys);
 	uint32_t rank_buckets = counter_buckets(l->clients);
-	void *at;
 
 	c->bucket_mask = buckets - 1;
 	c->rank_mask = rank_buckets - 1;
@@ -241,9 +240,7 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 	c->ranks = layout_carve(memory, &used, clients * sizeof(*c->ranks));
 	c->rank_buckets = layout_carve(
 	    memory, &used, rank_buckets * sizeof(*c->rank_buckets));
-	at = layout_carve(memory, &used, deadlines_memory(l->clients));
-	if (at != NULL)
-		deadlines_init(&c->waits, at, l->clients);
+	deadlines_carve(&c->waits, memory, &used, l->clients);
 	return used;
 }
 

@@ -481,7 +481,7 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...)
 	if (t->from[0] == '\0' || of->current == NULL) {
 		of->failed = true;
 		if (now - t->begun >= o->min_server_life)
-			backoff_reset(&of->backoff);
+			of->backoff = (struct backoff){ 0 };
 		backoff_failed(&of->backoff, t->begun, o->restart_delay,
 		    o->restart_delay_max, &of->prng, now);
 		timer_set(&w->sup->loop.timers, &of->timer, of->backoff.until);
@@ -745,7 +745,7 @@ template_update(struct group *g, tstamp now)
 		of->generation = generation;
 		of->failed = false;
 		of->refork_at = now;
-		backoff_reset(&of->backoff);
+		of->backoff = (struct backoff){ 0 };
 	}
 	t = of->current;
 	if (t != NULL && !t->silent && template_of(g, generation) == NULL)

@@ -41,7 +41,7 @@ check_conns(struct pool *p, uint32_t process, struct tally *t)
 		n++;
 	}
 	assert(prefetched == (x->prefetched != ILIST_NONE));
-	assert(n == process_sessions(x));
+	assert(n == x->conns.count);
 	t->sessions += n;
 }
 
@@ -64,26 +64,24 @@ check_process(struct pool *p, uint32_t process, struct tally *t)
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
 		assert(x->home == HOME_STARTING && !x->asked && !x->ready);
-		assert(process_sessions(x) == 0);
+		assert(x->conns.count == 0);
 		break;
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
-		assert(
-		    (x->state == PROCESS_IDLE) == (process_sessions(x) == 0));
+		assert((x->state == PROCESS_IDLE) == (x->conns.count == 0));
 		assert(x->ready && !x->asked);
 		assert(room ==
 		    (x->home >= HOME_PREFETCH && x->home != HOME_LEAVING));
 		assert(x->home < HOME_ROOM ||
-		    x->home == HOME_ROOM + process_sessions(x));
+		    x->home == HOME_ROOM + x->conns.count);
 		break;
 	case PROCESS_DETACHED:
 		assert(x->asked && x->apart && x->step == STEP_NONE);
-		assert(x->home == HOME_LEAVING && process_sessions(x) > 0);
+		assert(x->home == HOME_LEAVING && x->conns.count > 0);
 		break;
 	default:
 		assert(x->home == HOME_LEAVING && x->outdated == 0);
-		assert(
-		    x->state != PROCESS_STOPPING || process_sessions(x) == 0);
+		assert(x->state != PROCESS_STOPPING || x->conns.count == 0);
 		break;
 	}
 	assert(deadlines_get(&p->process_deadlines, process) <=
@@ -139,7 +137,7 @@ check_woken(struct pool *p, uint32_t app)
 	tstamp at = deadlines_get(&p->app_deadlines, app);
 
 	/* An app that has to give a place to another one is looked at now. */
-	assert(at <= p->now || at <= settle_deadline(p, app));
+	assert(at <= p->now || at <= settle_steps(p, app, MARK_ALL, false));
 	assert(a->intake.accepting != ACCEPTING_PENDING ||
 	    !pool_may_accept(p, app) || p->conns_full);
 	if (app_is_ending(a) || app_demand(a) == 0)
@@ -188,7 +186,7 @@ check_app(struct pool *p, uint32_t app)
 	check_queue(p, app, &a->cleared);
 	assert(a->options.limited || ilist_empty(&a->cleared));
 	check_ahead(p, app);
-	for (uint32_t i = 0; i < room_lists(a); i++) {
+	for (uint32_t i = 0; i < a->room.lists; i++) {
 		const struct ilist *l = room_list(p, app, i);
 
 		assert(i >= a->room.lowest || ilist_empty(l));

@@ -12,7 +12,7 @@ static struct backoff b;
 static void
 begin(void)
 {
-	backoff_reset(&b);
+	b = (struct backoff){ 0 };
 }
 
 /* A process that was started after the last failure fails at `at`. */
@@ -38,7 +38,7 @@ TEST(jitter_adds_up_to_a_quarter)
 	for (int i = 0; i < 1000; i++) {
 		tspan jitter;
 
-		backoff_reset(&b);
+		b = (struct backoff){ 0 };
 		fail(TSPAN_SECONDS(100));
 		jitter = b.until - TSPAN_SECONDS(100) - delay;
 		least = jitter < least ? jitter : least;
@@ -68,7 +68,7 @@ TEST(a_reset_forgets_all)
 {
 	fail(TSPAN_SECONDS(100));
 	fail(TSPAN_SECONDS(200));
-	backoff_reset(&b);
+	b = (struct backoff){ 0 };
 	CHECK_EQ(0, b.until);
 	fail(TSPAN_SECONDS(300));
 	CHECK_EQ(delay, b.delay);

@@ -15,8 +15,13 @@ static void *memory;
 static void
 begin(void)
 {
-	memory = calloc(1, deadlines_memory(NUMBERS));
-	deadlines_init(&d, memory, NUMBERS);
+	size_t size = 0;
+
+	d = (struct deadlines){ 0 };
+	deadlines_carve(&d, NULL, &size, NUMBERS);
+	memory = calloc(1, size);
+	size = 0;
+	deadlines_carve(&d, memory, &size, NUMBERS);
 }
 
 static void

@@ -748,7 +748,7 @@ rig_figure(const char *name, uint32_t n)
 		{ "session_time", window_share(&a->session_time, 1, rig.now) },
 		{ "app_of", x->app },
 		{ "generation_of", x->generation },
-		{ "sessions_of", process_sessions(x) },
+		{ "sessions_of", x->conns.count },
 		{ "requests", (int64_t)x->requests },
 		{ "expiring", x->expiring },
 		{ "is_stuck", x->stuck },

@@ -341,17 +341,20 @@ static bool
 allocate(struct policy *p, uint32_t workers, uint32_t requests)
 {
 	uint32_t numbers = requests + 2 * p->napps;
+	size_t size = 0;
 
 	p->workers = calloc(workers, sizeof(*p->workers));
 	p->worker_links = calloc(workers, sizeof(*p->worker_links));
 	p->request_links = calloc(requests, sizeof(*p->request_links));
 	p->accepted = calloc(requests, sizeof(*p->accepted));
 	p->app_of = calloc(requests, sizeof(*p->app_of));
-	p->memory = calloc(1, deadlines_memory(numbers));
+	deadlines_carve(&p->deadlines, NULL, &size, numbers);
+	p->memory = calloc(1, size);
+	size = 0;
 	p->app_states = calloc(p->napps, p->ops->app_size);
 	p->worker_states = calloc(workers, p->ops->worker_size);
 	if (p->memory != NULL)
-		deadlines_init(&p->deadlines, p->memory, numbers);
+		deadlines_carve(&p->deadlines, p->memory, &size, numbers);
 	return p->workers != NULL && p->worker_links != NULL &&
 	    p->request_links != NULL && p->accepted != NULL &&
 	    p->app_of != NULL && p->memory != NULL && p->app_states != NULL &&
