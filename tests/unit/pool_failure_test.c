@@ -193,8 +193,7 @@ TEST(a_process_that_receives_nothing_is_killed_after_pickup_timeout)
 	rig_at(10000);
 	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "kill 0");
 	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "");
-	CHECK_EQ(
-	    TSPAN_SECONDS(10), app_idle_waiting(rig_app(0), rig.now));
+	CHECK_EQ(TSPAN_SECONDS(10), app_idle_waiting(rig_app(0), rig.now));
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	AFTER(rig_gone(0), "hand 0>1");
