@@ -102,5 +102,4 @@ testAnUnknownPurposeIsAMistakeOfUsage() {
 	assertContains "$SAID" 'usage: contrib/bootstrap'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

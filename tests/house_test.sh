@@ -128,5 +128,4 @@ testEveryFunctionStructNameAndHeaderOfThisHouseIsInOrder() {
 		-e ' lines in the median, ')"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

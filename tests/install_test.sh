@@ -193,5 +193,4 @@ testUninstallRemovesTheInstalledFilesAlone() {
 	    "find '$ROOT' -name '*apppool*' | grep -q ."
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -201,5 +201,4 @@ testTheProgramIsHardened() {
 	assertContains "$(nm -D "$APPPOOLD")" '__stack_chk_fail'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -31,5 +31,4 @@ testNoTestFileDefinesAFunctionOfItsLibrary() {
 	    tests/*/*_help.sh | grep -wFf "$DIR/names")"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

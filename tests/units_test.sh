@@ -56,5 +56,4 @@ testTheServiceLetsProgramsRunHelpers() {
 	assertNotContains "$(cat etc/apppoold.service)" NoNewPrivileges
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -2,7 +2,6 @@
 # handoff = accept: sixteen programs that use all of one processor, half of them
 # suspended, and a native app that has to live on the same processor.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 PROGRAMS=16
@@ -133,5 +132,4 @@ testConnectionsThatCameWhileProgramsWereSuspendedAreAllServed() {
 	assert_all_burned $((2 * PROGRAMS))
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

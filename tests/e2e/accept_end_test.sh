@@ -61,8 +61,7 @@ testAStopFinishesRequestsThatTheProgramHandedOn() {
 	kill -TERM "$POOL"
 	await said stopping
 	release
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 	behind
 	assertEquals waited "$(nth 5 "$ANSWER")"
 }

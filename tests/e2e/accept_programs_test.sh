@@ -165,8 +165,7 @@ testAStopFinishesThePhpPage() {
 	kill -TERM "$POOL"
 	await said stopping
 	release
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 	wait "$PAGE"
 	assertContains "$(cat "$DIR/page")" ' page'
 	await said 'exited with status 0 (shutdown)'

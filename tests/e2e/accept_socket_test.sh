@@ -3,7 +3,6 @@
 # told of its clients, and what differs from a socket that clients do connect
 # to.
 
-# shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
 more_setup() {
@@ -13,10 +12,7 @@ more_setup() {
 # accepting OPTION-OF-accepting.py...: app `web`, for conf; its `listen` and
 # what else it has comes from stdin.
 accepting() {
-	printf 'app "web" {\nhandoff = accept\n'
-	printf 'command = %s\n' "$(quoted "$PYTHON" accepting.py "$@")"
-	cat
-	echo '}'
+	{ echo 'handoff = accept'; cat; } | job web "$PYTHON" accepting.py "$@"
 }
 
 # told WORD: of what the last client was told.
@@ -159,5 +155,4 @@ testASecondListenerInTheSameThreadIsLeftAlone() {
 	chmod 755 "$DIR"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -71,5 +71,4 @@ testZshOffersTheSame() {
 	assertEquals '' "$(zsh_offers wait --timeout '')"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

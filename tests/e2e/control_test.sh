@@ -293,8 +293,7 @@ testAStaleControlSocketIsReplacedAndStopWaitsForTheEnd() {
 	sed -i '/^app "late"/,$d' "$DIR/pool.conf"
 	pool_start
 	assertEquals stopping "$(ctl stop)"
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 	assertFalse 'its socket is gone' "[ -e '$DIR/control.sock' ]"
 }
 

@@ -44,5 +44,4 @@ testPoolcounterdAndOursAnswerAlikeForARandomSeed() {
 	agree "$$" $((2000 / SLOW))
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -351,8 +351,7 @@ testJobWorkersAreKeptAtTheirNumber() {
 	await status_is 6 apps jobs spawned
 	await status_is 3 apps jobs processes
 	assertEquals null "$(status apps jobs sessions)"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await no_leftovers
 }
 

@@ -2,7 +2,6 @@
 # The examples are there to be copied. Each is started with the programs of
 # others that it names, and with its web server before it.
 
-# shellcheck source=tests/e2e/examples_help.sh
 . tests/e2e/examples_help.sh
 
 NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static
@@ -102,8 +101,7 @@ assert_example() {
 	assert_load "${2:-$LOAD}"
 	[ "$1" = node ] || assert_nothing_lost
 	! grep -q keep_alive "etc/examples/$1.conf" || assert_parked
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # Three times as many requests of PHP, to meet what happens seldom.
@@ -134,8 +132,7 @@ testTheExampleOfNodeServesWithHandoffAccept() {
 	nginx node
 	assert_load "$LOAD"
 	assert_nothing_lost
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testNodeLeavesTheListeningSocketToTheNextProcess() {
@@ -192,5 +189,4 @@ testAPhpPageThatCrashesDelaysNoOther() {
 	assertFalse 'starts had to wait' "said 'next start in'"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -298,8 +298,7 @@ testGrandchildrenInASessionOfTheirOwnDelayNoRestartAndNoStop() {
 	for each in $second; do
 		await leads_a_session "$each"
 	done
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	# shellcheck disable=SC2086 # numbers
 	kill -KILL $second
 	await no_leftovers

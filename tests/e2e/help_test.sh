@@ -172,5 +172,4 @@ testWaitGivesUpWhenItsTimeIsOver() {
 	pool_stop INT
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -306,6 +306,17 @@ pool_stop() {
 	[ "$RC" != running ] || fail "the daemon does not stop"
 }
 
+# ends_well: the daemon has been told to end; stops_well: it is now.
+ends_well() {
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
+stops_well() {
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
 ctl() {
 	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" "$@"
 }

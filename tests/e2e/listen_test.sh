@@ -4,14 +4,9 @@
 # listens [OPTION-OF-listening.py...]: the app web, ready after 50 ms, for conf;
 # what else it has comes from stdin.
 listens() {
-	echo 'log_level = debug'
-	echo 'defaults { ready_after = 50ms }'
-	echo 'app "web" {'
-	echo 'handoff = listen'
-	printf 'command = %s\n' \
-	    "$(quoted "$PYTHON" "$DIR/listening.py" "$@")"
-	cat
-	echo '}'
+	printf '%s\n' 'log_level = debug' 'defaults { ready_after = 50ms }'
+	{ echo 'handoff = listen'; cat; } |
+	    job web "$PYTHON" "$DIR/listening.py" "$@"
 }
 
 file_setup() {
@@ -415,8 +410,7 @@ assert_handoffs_change_without_loss() {
 	finish "$FLOOD" $((6 * LIMIT))
 	assertEquals "$conf_address: $(cat "$DIR/flood")" 0 "$RC"
 	await status_is 1 apps '*' processes
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # listens_or_not HANDOFF ADDRESS: the app web, to be configured.
@@ -570,8 +564,7 @@ testAStopServesWhatIsInTheBacklog() {
 		    "timeout 1 $BUILD/tests/e2e/ask --to $listen --timeout 1 \
 		    2>/dev/null"
 		kill -CONT "$pid"
-		finish "$POOL"
-		assertEquals 0 "$RC"
+		ends_well
 		finish "$MANY"
 		assertEquals "$listen" 0 "$RC"
 		assertTrue "is_gone $pid"
@@ -608,8 +601,7 @@ testClientsOfADrainedAppWaitUntilItIsResumed() {
 	assertContains "$(ctl stop web 2>&1)" 'web: stopped, 1 process ended'
 	assertContains "$(ctl start web 2>&1)" 'web: running, 1 process ready'
 	assertContains "$(web)" hello
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testAFailedAppIsNotStartedWhileTheDaemonStops() {

@@ -41,8 +41,7 @@ testTheDaemonServesWithItsLogOnAFullDisk() {
 	log_conf 'log = "/dev/full"' 'log_level = debug'
 	pool_start
 	serve_on
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testLostLinesAreCountedWhenTheLogHasRoomAgain() {
@@ -60,8 +59,7 @@ testTheDaemonServesWithAClosedStandardError() {
 	POOL=$STARTED
 	await pool_answers
 	serve_on
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # The reader reads nothing: after a few lines the pipe is full.
@@ -100,8 +98,7 @@ testTheDaemonServesAfterTheReaderOfItsLogIsGone() {
 	serve_on
 	kill -HUP "$POOL"
 	serve_on
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testALogThatCannotBeOpenedExitsWith73() {
@@ -132,5 +129,4 @@ testReopenOpensTheFileAnewWithoutAReload() {
 	pool_stop
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

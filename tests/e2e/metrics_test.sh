@@ -340,5 +340,4 @@ testTheDashboardIsOneForGrafana() {
 	assertEquals "$said" 0 $?
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -16,15 +16,9 @@ file_setup() {
 # listens ADDRESS...: the app web, which listens itself; what else it has comes
 # from stdin.
 listens() {
-	cat <<-EOF
-	defaults { ready_after = 50ms }
-	app "web" {
-		handoff = listen
-		listen = $(quoted "$@")
-		command = $(quoted "$PYTHON" "$DIR/listening.py" --graceful)
-	EOF
-	cat
-	echo '}'
+	echo 'defaults { ready_after = 50ms }'
+	{ printf '%s\n' 'handoff = listen' "listen = $(quoted "$@")"; cat; } |
+	    job web "$PYTHON" "$DIR/listening.py" --graceful
 }
 
 # at_both: the app of stdin, at a TCP address, too.

@@ -31,5 +31,4 @@ testTheAccountsHoldInAThousandSnapshotsUnderLoadAndCrashes() {
 	assertEquals '' "$(observed accounts)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -135,8 +135,7 @@ testAProcessThatPrintsWithoutEndHoldsUpNoOther() {
 	# The median: anything may hold up a few.
 	median=$(sort -n "$DIR/times" | sed -n '50s/ .*//p')
 	assertTrue "$median ms" "[ $median -lt $((200 * SLOW)) ]"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await no_leftovers
 }
 

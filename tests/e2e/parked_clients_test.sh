@@ -54,8 +54,7 @@ testTheEndOfTheDaemonClosesParkedConnections() {
 	parking | conf
 	pool_start
 	assertEquals '' "$(parked a_stop_closes_them)"
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 }
 
 testAProcessThatParksTwiceEndsAlone() {
@@ -89,5 +88,4 @@ testParkWithoutKeepAliveIsNonsense() {
 	await said 'broke the protocol and is killed: PARK without keep_alive'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

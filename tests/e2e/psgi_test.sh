@@ -65,8 +65,7 @@ testADancer2ApplicationAnswersEveryRequestThroughAReload() {
 	assert_all_answered
 	assertEquals 1 "$(status generation)"
 	assert_accounts web
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # come_from_the_template: whether each process is of the session that the
@@ -96,8 +95,7 @@ testADancer2ApplicationIsLoadedOnceAndForked() {
 	assertNotEquals "$before" "$(status apps web template pid)"
 	assert_all_answered
 	await come_from_the_template
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # keep_asking NAME: one client that keeps its connection; of each answer the

@@ -55,8 +55,7 @@ testSinatraIsServed() {
 	assertEquals 'no 418' "$(page /halt -w ' %{http_code}')"
 	assertEquals 404 "$(page /missing -o "$DIR/page" -w '%{http_code}')"
 	assertTrue ping "ctl ping sinatra --path /hello/ping >'$DIR/ping'"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # visit COUNT [OPTION...]: by crowd.py.
@@ -84,8 +83,7 @@ assert_reload_is_unnoticed() {
 		assertEquals "$visits" "$(status apps sinatra completed)"
 	fi
 	assert_accounts sinatra
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testNoRequestFailsInAReload() {
@@ -121,8 +119,7 @@ testAWarmProcessBecomesTheTemplate() {
 	await status_is ready apps sinatra template state
 	assertEquals 'hello you of first' "$(page /hello/you)"
 	assertEquals 0 "$(status apps sinatra template failures)"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testAnApplicationThatCannotBeLoadedIsToldOf() {

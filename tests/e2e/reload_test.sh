@@ -616,8 +616,7 @@ the daemon is stopping" "$(cat "$DIR/answers")"
 	open_gate first
 	behind
 	assertContains "$ANSWER" hello
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 }
 
 . tests/e2e/lib.sh

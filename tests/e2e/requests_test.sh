@@ -7,7 +7,6 @@
 # asks each program for so many, or more until it has grown; a line says what
 # became of them.
 
-# shellcheck source=tests/e2e/examples_help.sh
 . tests/e2e/examples_help.sh
 
 REQUESTS=${REQUESTS:-500}
@@ -128,5 +127,4 @@ testNodeWithHandoffAcceptGrowsServesAllAndShrinks() {
 	assert_served 'node under accept'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

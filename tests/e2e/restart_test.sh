@@ -325,10 +325,7 @@ testRestartDirIsWithinTheDirectoryOfTheApp() {
 }
 
 testRestartDirIsInTheRootOfTheApp() {
-	if ! is_root; then
-		skip 'needs root'
-		return
-	fi
+	is_root || { skip 'needs root'; return; }
 	fresh
 	root=$DIR/root
 	mkdir -p "$root/run"
@@ -441,8 +438,7 @@ testADeadFileServerHoldsUpNoApp() {
 	# No more than one look of the app is under way.
 	lookers=$(cat "/proc/$POOL/task/"*/comm | grep -c looker)
 	assertTrue "$lookers threads" "[ $lookers -le 2 ]"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	ASAN_OPTIONS=${ASAN_OPTIONS%:*}
 	stop_process "$DEAD"
 	umount -l "$DIR/dead"

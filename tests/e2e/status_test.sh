@@ -107,5 +107,4 @@ testTheTableSaysWhenItCannotBeWritten() {
 	assertContains "$(cat "$DIR/err")" 'stdout'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -525,8 +525,7 @@ testTheDaemonEndsWithAppsThatAreHeldAndServesTheirBacklog() {
 	start_process ask "unix:$DIR/web.sock" >"$DIR/asked" 2>&1
 	asker=$STARTED
 	await status_is 1 apps web backlog
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	finish "$asker"
 	assertContains "$(cat "$DIR/asked")" hello
 }

@@ -64,8 +64,7 @@ testAStopServesTheBacklog() {
 	await status_is stopping state
 	dismiss all
 	assertEquals 100 "$(echo "$ANSWERS" | grep -c hello)"
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 }
 
 testAClientThatComesAfterSigtermIsRefused() {
@@ -94,8 +93,7 @@ testAStopSendsNoSignalToAProcessInASession() {
 	await status_is stopping state
 	dismiss one
 	assertContains "$ANSWERS" hello
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 }
 
 testASessionIsCutShortAtStopTimeout() {
@@ -123,8 +121,7 @@ testProcessesThatIgnoreEverythingAreKilledAtStopTimeout() {
 		EOF
 	} | conf
 	pool_start
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await no_leftovers
 }
 
@@ -137,8 +134,7 @@ stops_now() {
 		kill -"$signal" "$POOL"
 		[ $# -eq 1 ] || await said 'stopping, within'
 	done
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 	behind
 	assertContains "$ANSWER" '0: '
 	await no_leftovers
@@ -157,8 +153,7 @@ testASecondSigintKillsAtOnce() {
 	kill -INT "$POOL"
 	await said 'stopping now, within 3600 s; the same signal again kills'
 	kill -INT "$POOL"
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 	assertTrue 'it is not told' "said 'killing what is left'"
 	await no_leftovers
 }
@@ -174,8 +169,7 @@ testApppoolctlStopIsGraceful() {
 	assertContains "$ANSWERS" hello
 	wait "$stopping"
 	assertEquals 'what the command says' 0 $?
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 }
 
 testAStopDuringTheStartLeavesNoProcess() {
@@ -192,8 +186,7 @@ testAStopDuringTheStartLeavesNoProcess() {
 testASigtermDuringTheStartWaitsForNoStart() {
 	begins 'min_processes = 4 start_timeout = 1h stop_timeout = 300ms' \
 	    with 'stop_timeout = 1h' app web --never-ready
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await no_leftovers
 }
 
@@ -204,8 +197,7 @@ testAStopRefusesClientsThatWaitForAProcessThatNeverComes() {
 	    >"$DIR/asked" 2>&1
 	asked=$STARTED
 	await status_is 1 apps web waiting
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	finish "$asked"
 	assertEquals 1 "$RC"
 }

@@ -127,5 +127,4 @@ testSystemctlStopIsASuccessAndLeavesTheSocket() {
 	await property_is ActiveState active
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

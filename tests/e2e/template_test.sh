@@ -223,8 +223,7 @@ testTheDaemonEndsWithItsTemplate() {
 	await has_template
 	first=$(template)
 	pause_process "$first"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await is_gone "$first"
 }
 

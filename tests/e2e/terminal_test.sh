@@ -130,5 +130,4 @@ testADaemonThatWasLeftAloneByItsShellReloads() {
 	assertFalse "said 'has hung up'"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

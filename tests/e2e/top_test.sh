@@ -113,5 +113,4 @@ testWrongOptionsOfTopAreRefused() {
 	assertContains "$(cat "$DIR/err")" 'no daemon'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -65,5 +65,4 @@ testMaxParkedIsLoweredToTheDescriptorsThatAreLeft() {
 	assertTrue "said 'max_parked of all apps is 10000'"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

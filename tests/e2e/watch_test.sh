@@ -55,5 +55,4 @@ testALoopThatHasNothingToDoIsNotInterrupted() {
 	assertFalse 'said interrupted'
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -13,7 +13,6 @@ elif ! /usr/bin/python3 tests/e2e/browser.py program >/dev/null 2>&1; then
 	exit 0
 fi
 
-# shellcheck source=tests/e2e/web_help.sh
 . tests/e2e/web_help.sh
 
 file_setup() {
@@ -249,5 +248,4 @@ shows_no_note() {
 	[ "$(page eval "document.getElementById('note').hidden")" = true ]
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -75,8 +75,7 @@ serves_through_a_reload() {
 	for pid in $before; do
 		await is_gone "$pid"
 	done
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {

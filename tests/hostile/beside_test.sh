@@ -29,7 +29,5 @@ testAppBWithoutAnAnswerIsNoticed() {
 	assertContains "$(judge_b)" 'answers of'
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -179,8 +179,7 @@ testTheLoopMakesTheListedCallsAndNoOther() {
 	await [ -s "$DIR/dump" ]
 	ctl wait >/dev/null
 	ask_all
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	assertEquals '' "$("$PYTHON" tests/hostile/calls.py lib/CALLS \
 	    "$DIR/trace" control.sock counter.sock)"
 }

@@ -84,14 +84,11 @@ testAPipeInAConnectionThatSomebodyHoldsCostsItsAppAlone() {
 	begun=$(now_ms)
 	open_gate work
 	behind
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	assertTrue 'it stops in time' "[ $(($(now_ms) - begun)) -lt $((2000 * SLOW)) ]"
 	thaw
 	await are_gone "$keepers"
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

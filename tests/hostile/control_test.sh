@@ -73,7 +73,5 @@ testFourHundredConnectionsOfTheOperatorKeepHimWaitingNoMore() {
 	assert_b_is_served
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -53,8 +53,7 @@ testThousandsOfOrphansHoldUpNoOther() {
 	leave_orphans
 	await has_reaped
 	assert_b_is_served
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
 # other_pid PID: whether the first process of app b is no longer that one.
@@ -78,7 +77,5 @@ testTheDeathOfAProcessIsSeenBeforeThoseOfOrphans() {
 	await has_reaped
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -54,8 +54,7 @@ testAPidFileOnAFullDiskIsEmptyUntilThereIsRoom() {
 	make_room
 	await said "pid_file $DIR/disk/pid is written"
 	assertEquals "$POOL" "$(cat "$DIR/disk/pid")"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	assertFalse 'it is left behind' "[ -e '$DIR/disk/pid' ]"
 	remove_disk
 }
@@ -103,8 +102,7 @@ testALogOnAFullDiskHasACountOfWhatIsLostAndThenAllLines() {
 	ctl reload >/dev/null
 	await grep -q 'warn [0-9]* lines of log lost: No space left on device$' \
 	    "$DIR/disk/log"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	assertTrue "tail -n 1 '$DIR/disk/log' | grep -q ' info stopped$'"
 	torn=$(grep -vcE '^[-0-9]+T[0-9:.]+Z (error|warn|info|debug) .*' \
 	    "$DIR/disk/log")
@@ -131,8 +129,7 @@ testAReloadWithoutRoomForASocketChangesNothing() {
 	make_room
 	assertContains "$(ctl reload)" 'other: added'
 	assertContains "$(ask "unix:$DIR/disk/other.sock")" hello
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	remove_disk
 }
 
@@ -148,9 +145,7 @@ testADaemonWhoseFilesMayNotGrowServes() {
 	assertTrue "grep -q 'warn [0-9]* lines of log lost: File too large$' \
 	    '$DIR/logged'"
 	assertEquals "$POOL" "$(cat "$DIR/pid")"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -45,8 +45,7 @@ assert_the_daemon_stops() {
 	assertTrue 'the daemon has stopped' "is_gone $POOL"
 	assertFalse 'app b is closed' "ask unix:$DIR/b.sock >/dev/null 2>&1"
 	stop_process "$SERVER"
-	finish "$POOL"
-	assertEquals 0 "$RC"
+	ends_well
 }
 
 # far NAME LINE...: an app, for conf.
@@ -105,7 +104,5 @@ testADeadFileServerUnderLogAndConfigurationHoldsUpNoApp() {
 	assert_the_daemon_stops
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -29,12 +29,8 @@ hostile() {
 	# Workers may run as nobody, who may not be able to enter this tree.
 	[ -e "$DIR/$hostile_program" ] ||
 	    cp "$BUILD/tests/hostile/$hostile_program" "$DIR"
-	printf 'app "%s" {\nlisten = "unix:%s.sock"\n' \
-	    "$hostile_name" "$hostile_name"
-	printf 'command = %s\n' "$(quoted "$DIR/$hostile_program" "$@")"
-	printf 'stop_timeout = 100ms\n'
-	cat
-	echo '}'
+	{ echo 'stop_timeout = 100ms'; cat; } |
+	    server "$hostile_name" "$DIR/$hostile_program" "$@"
 }
 
 # asker FOLDER SECONDS: asks the app b there 100 times a second in the
@@ -135,8 +131,7 @@ quiet_once() {
 # stops_within MILLISECONDS: the daemon does.
 stops_within() {
 	stop_begun=$(now_ms)
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	stop_took=$(($(now_ms) - stop_begun))
 	assertTrue "the stop took $stop_took ms" "[ $stop_took -lt $(($1 * SLOW)) ]"
 }

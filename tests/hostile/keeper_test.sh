@@ -107,8 +107,7 @@ testAnAppThatStallsEachKeeperHasFailedAndNoOther() {
 	ask "unix:$DIR/late.sock" >/dev/null
 	await said 'just a line'
 	keepers=$(status apps evil keepers '*' pid)
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	end_pages
 	await are_gone "$keepers"
 }
@@ -136,7 +135,5 @@ testAKeeperHasAUserOfItsOwnAndNoOtherDescriptors() {
 	assertEquals 7 "$(fds "$keeper")"
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

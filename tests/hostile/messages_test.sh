@@ -38,7 +38,5 @@ testMessagesOfManyShortSessionsAreNoFlood() {
 	grep -o 'elapsed=[^ ]*' "$DIR/flood" | sed 's/^/# /'
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -68,7 +68,5 @@ testOutputThatAnEndedProcessLeavesIsBounded() {
 	await said 'bytes of the last output of worker'
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

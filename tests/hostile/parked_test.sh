@@ -49,11 +49,8 @@ testTheLocksOfParkedConnectionsHoldNobodyUp() {
 	assert_b_is_served
 	ctl stop evil >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
 	assert_accounts evil
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -18,8 +18,7 @@ testAFrozenFolderInProcHoldsUpNeitherStatusNorAnotherApp() {
 	rss=$(status apps evil workers 0 rss)
 	assertTrue "rss $rss" "[ '$rss' -gt 0 ]"
 	assert_b_is_served
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	end_holders
 }
 

@@ -70,7 +70,5 @@ testTakingBackInOneAppWaitsForNoOther() {
 	await are_gone "$keepers"
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

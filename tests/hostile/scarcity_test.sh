@@ -98,8 +98,7 @@ testAtTheLimitOfACgroupThePoolServesWithTheProcessesItHas() {
 	assertTrue "said 'no room for another process'"
 	assertEquals "no process has failed" null \
 	    "$(status apps web last_failure)"
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await rmdir "$CGROUP"
 }
 
@@ -129,8 +128,7 @@ want of memory \(signal\)$' '$DIR/log'"
 	assertContains "$(web)" hello
 	assertEquals 'other processes' 1 "$(status apps b spawned)"
 	assert_accounts web
-	pool_stop
-	assertEquals 0 "$RC"
+	stops_well
 	await rmdir "$CGROUP"
 }
 
@@ -151,5 +149,4 @@ testADaemonThatWasSuspendedEndsNoProcessForIt() {
 	assertEquals 2 "$(status apps web spawned)"
 }
 
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -283,7 +283,5 @@ testAllAttacksAtOnceHoldUpNobody() {
 	assert_all_ends
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

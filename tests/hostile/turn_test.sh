@@ -49,7 +49,5 @@ testAnAcceptThatAFormerWorkerMakesWaitHoldsNobodyUp() {
 	assert_accounts web
 }
 
-# shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
-# shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
