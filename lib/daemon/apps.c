@@ -551,10 +551,10 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	if (!s->stopping)
 		log_info("%s: gone", g->conf->name);
 	backlog_fini(g);
-	limiter_free(g);
+	limiter_configure(g, now);
 	restart_files_configure(g, now);
 	template_configure(g, now);
-	parking_fini(g);
+	parking_leave(g, now);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
 	apps_set_title(s);

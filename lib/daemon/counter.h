@@ -65,8 +65,6 @@ bool poolcounter_figures(
 /* g->limiter is as the configuration wants it, or NULL without memory. */
 void limiter_configure(struct group *g, tstamp now);
 
-void limiter_free(struct group *g);
-
 /* ACTION_LOCK and ACTION_UNLOCK. */
 void limiter_ask(struct supervisor *s, const struct action *a, tstamp now);
 void limiter_give_back(

@@ -387,9 +387,7 @@ bool restart_files_seen(const struct group *g, tstamp since, tstamp now);
 
 /* --- parking.c ----------------------------------------------------------- */
 
-/* For a new group, and for one that is freed next: closes what is parked. */
 void parking_init(struct group *g);
-void parking_fini(struct group *g);
 
 /*
  * The process parks the connection, which ends where nothing is parked any
@@ -408,7 +406,7 @@ bool parking_serve(struct group *g, tstamp now);
 
 /*
  * The app is drained, stops, leaves, or keeps no connections any more: serves
- * those with a request, and closes the others.
+ * those with a request, and closes the others; if it is over, all.
  */
 void parking_leave(struct group *g, tstamp now);
 

@@ -69,7 +69,6 @@ struct keeper {
 	TAILQ_ENTRY(keeper) next; /* in keepers.stalled, once it is */
 	struct keepers *all;
 	struct loop_io io; /* our end of its socket; fd -1: it is stalled */
-	int its_end; /* likewise: a copy, for what it has not read */
 	struct keeper_page *page; /* NULL: not yet */
 	char told; /* the verb that it has not answered; 0: none */
 	tstamp no_room_since; /* for the next packet; NEVER: there is */
@@ -81,7 +80,7 @@ struct keeper {
 	bool starting; /* in the lane */
 	bool dead;
 	struct lane_job job;
-	int fds[2]; /* it is started with */
+	int fds[2]; /* it is started with: its end, of which we keep a copy */
 	struct child_spec spec;
 	struct child_result result;
 	char path[];
@@ -599,7 +598,7 @@ keeper_free(struct keeper *k)
 	if (k->io.fd != -1) {
 		(void)loop_set(loop, &k->io, 0);
 		close(k->io.fd);
-		close(k->its_end);
+		close(k->fds[0]);
 	}
 	if (k->page != NULL)
 		(void)munmap(k->page, sizeof(*k->page));
@@ -686,12 +685,12 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 
 	(void)kill(k->result.pid, SIGKILL);
 	while (fdpass_recv(
-		   k->its_end, unread, sizeof(unread), MSG_DONTWAIT, &got) > 0)
+		   k->fds[0], unread, sizeof(unread), MSG_DONTWAIT, &got) > 0)
 		for (size_t i = 0; i < got.nfds; i++)
 			(void)close(got.fds[i]);
 	(void)loop_set(&s->loop, &k->io, 0);
 	close(k->io.fd);
-	close(k->its_end);
+	close(k->fds[0]);
 	k->io.fd = -1;
 	if (busy != 0 && (k->app = keeper_app_get(s, k->page->app)) != NULL)
 		k->app->stalls++;
@@ -870,7 +869,7 @@ keeper_new(struct keepers *all, tstamp now)
 	k->all = all;
 	k->io.fd = ends[0];
 	k->io.ready = keeper_ready;
-	k->its_end = k->fds[0] = ends[1];
+	k->fds[0] = ends[1];
 	k->no_room_since = TSTAMP_NEVER;
 	k->begun = now;
 	timer_init(&k->timer, keeper_look);

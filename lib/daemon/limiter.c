@@ -47,9 +47,8 @@ enum lock_state {
 	LOCK_CONNECTING, /* its request is sent when it is connected */
 	LOCK_ASKING,
 	LOCK_IDLE, /* connected, holds nothing */
-	LOCK_HELD,
+	LOCK_HELD, /* fd -1: its connection is lost, which the core ignores */
 	LOCK_RELEASING,
-	LOCK_GONE, /* held by the core, but its connection is lost */
 };
 
 /* A connection, and the lock it may hold. */
@@ -183,7 +182,6 @@ lock_fail(struct lock *k, const char *why, tstamp now)
 		    "%s: limit: %s: a lock was lost with its connection: %s",
 		    l->group->conf->name, limiter_server(l, k->server), why);
 		lock_disconnect(k);
-		k->state = LOCK_GONE;
 		return;
 	}
 	/* why may be the line that it has. */
@@ -511,6 +509,21 @@ limiter_same_servers(const struct conf_limit *a, const struct conf_limit *b)
 	return same;
 }
 
+static void
+limiter_free(struct limiter *l)
+{
+	struct group *g = l->group;
+
+	for (uint32_t n = 0; n < l->ntokens; n++)
+		if (l->tokens[n] != NULL)
+			lock_free(l->tokens[n]);
+	timer_set(&g->sup->loop.timers, &l->again, TSTAMP_NEVER);
+	conf_free(l->config);
+	free(l->tokens);
+	free(l);
+	g->limiter = NULL;
+}
+
 void
 limiter_configure(struct group *g, tstamp now)
 {
@@ -519,8 +532,10 @@ limiter_configure(struct group *g, tstamp now)
 	struct lock *k;
 	bool moved = true, key = true;
 
+	if (g->over && l != NULL)
+		limiter_free(l);
 	/* A limiter without a limit stays: it may have locks to give back. */
-	if (limit->server == NULL)
+	if (g->over || limit->server == NULL)
 		return;
 	if (l == NULL) {
 		l = g->limiter = calloc(1, sizeof(*l));
@@ -571,23 +586,6 @@ limiter_configure(struct group *g, tstamp now)
 }
 
 void
-limiter_free(struct group *g)
-{
-	struct limiter *l = g->limiter;
-
-	if (l == NULL)
-		return;
-	for (uint32_t n = 0; n < l->ntokens; n++)
-		if (l->tokens[n] != NULL)
-			lock_free(l->tokens[n]);
-	timer_set(&g->sup->loop.timers, &l->again, TSTAMP_NEVER);
-	conf_free(l->config);
-	free(l->tokens);
-	free(l);
-	g->limiter = NULL;
-}
-
-void
 limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct limiter *l = s->groups[a->app]->limiter;
@@ -607,9 +605,9 @@ limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
 	struct group *g = s->groups[a->app];
 	struct lock *k = g->limiter->tokens[a->lock];
 
-	assert(k != NULL && k->state >= LOCK_HELD);
+	assert(k != NULL && k->state == LOCK_HELD);
 	g->locks.held--;
-	if (k->state == LOCK_GONE) {
+	if (k->io.fd == -1) {
 		lock_free(k);
 		return;
 	}

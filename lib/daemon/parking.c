@@ -397,6 +397,10 @@ parking_leave(struct group *g, tstamp now)
 	struct pool *p = &g->sup->pool;
 	nfds_t n;
 
+	while (g->over &&
+	    ((k = TAILQ_FIRST(&g->parking.stirred)) != NULL ||
+		(k = TAILQ_FIRST(&g->parking.idle)) != NULL))
+		parking_end(k, PARK_REFUSED, now);
 	/* New ones wait as others do, if the app no more waits for data. */
 	if (!parking_is_leaving(g)) {
 		TAILQ_FOREACH_SAFE(k, &g->parking.idle, next, next)
@@ -432,19 +436,6 @@ parking_init(struct group *g)
 	TAILQ_INIT(&g->parking.idle);
 	TAILQ_INIT(&g->parking.stirred);
 	timer_init(&g->parking.timer, parking_expire);
-}
-
-void
-parking_fini(struct group *g)
-{
-	tstamp now = loop_now(&g->sup->loop);
-	struct parked *k;
-
-	while ((k = TAILQ_FIRST(&g->parking.stirred)) != NULL)
-		parking_end(k, PARK_REFUSED, now);
-	while ((k = TAILQ_FIRST(&g->parking.idle)) != NULL)
-		parking_end(k, PARK_REFUSED, now);
-	timer_set(&g->sup->loop.timers, &g->parking.timer, TSTAMP_NEVER);
 }
 
 /* --- waiters -------------------------------------------------------------- */

@@ -165,10 +165,10 @@ say(const struct keeper *k, const void *packet, size_t len, int descriptors)
 	if (len == 0)
 		return;
 	if (descriptors == 2)
-		(void)fdpass_send_many(k->its_end, packet, len, two, 2);
+		(void)fdpass_send_many(k->fds[0], packet, len, two, 2);
 	else
 		(void)fdpass_send(
-		    k->its_end, packet, len, descriptors == 1 ? client : -1);
+		    k->fds[0], packet, len, descriptors == 1 ? client : -1);
 }
 
 /* Writes a verb, and the identifier of a worker. */
@@ -221,12 +221,12 @@ serve_take(const struct keeper *k, char *head, int end)
 	while ((n = fdpass_recv_one(end, packet + KEEPER_HEAD, KEEPER_TAKEN_MAX,
 		    MSG_DONTWAIT, &fd)) > 0) {
 		(void)fdpass_send(
-		    k->its_end, packet, KEEPER_HEAD + (size_t)n, fd);
+		    k->fds[0], packet, KEEPER_HEAD + (size_t)n, fd);
 		if (fd != -1)
 			close(fd);
 	}
 	packet[0] = KEEPER_EMPTY;
-	(void)fdpass_send(k->its_end, packet, KEEPER_HEAD, -1);
+	(void)fdpass_send(k->fds[0], packet, KEEPER_HEAD, -1);
 }
 
 /* Receives one packet of the daemon, which is well-formed; false: none. */
@@ -236,8 +236,8 @@ serve(struct keeper *k, bool answers)
 	char packet[KEEPER_SAID_MAX + 1];
 	const char done = KEEPER_DONE;
 	struct fdpass_got got;
-	ssize_t n = fdpass_recv(
-	    k->its_end, packet, KEEPER_SAID_MAX, MSG_DONTWAIT, &got);
+	ssize_t n =
+	    fdpass_recv(k->fds[0], packet, KEEPER_SAID_MAX, MSG_DONTWAIT, &got);
 
 	if (n <= 0)
 		return false;
@@ -256,7 +256,7 @@ serve(struct keeper *k, bool answers)
 		assert(n == KEEPER_HEAD + 4 && got.nfds == 0);
 		packet[0] = KEEPER_LAST_LINE;
 		if (answers)
-			(void)fdpass_send(k->its_end, packet, KEEPER_HEAD, -1);
+			(void)fdpass_send(k->fds[0], packet, KEEPER_HEAD, -1);
 		packet[0] = KEEPER_LEAVE;
 		break;
 	case KEEPER_CLOSE:
@@ -269,7 +269,7 @@ serve(struct keeper *k, bool answers)
 		break;
 	}
 	if (answers && packet[0] != KEEPER_TAKE)
-		(void)fdpass_send(k->its_end, &done, 1, -1);
+		(void)fdpass_send(k->fds[0], &done, 1, -1);
 	for (size_t i = 0; i < got.nfds; i++)
 		close(got.fds[i]);
 	return true;
