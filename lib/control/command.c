@@ -334,7 +334,7 @@ reopen_goes_on(struct client *cl, struct progress *out)
 	const char *file = s->config->log_file;
 
 	(void)out;
-	if (s->reopening.now != NULL)
+	if (s->reopening.config != NULL)
 		return true;
 	/* A reload may have brought a log that is no file. */
 	if (s->reopening.failure[0] == '\0')

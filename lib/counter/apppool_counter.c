@@ -478,7 +478,7 @@ int
 main(int argc, char **argv)
 {
 	static struct service s;
-	const struct log_spec log = { .dest = LOG_DEST_STDERR,
+	struct log_spec log = { .dest = LOG_DEST_STDERR,
 		.level = LOG_LEVEL_INFO };
 	static const char **addresses;
 	uint32_t clients = CLIENTS_DEFAULT;
@@ -500,6 +500,7 @@ main(int argc, char **argv)
 		service_usage(stderr);
 		return EX_USAGE;
 	}
+	log.journal = !alone;
 	/* No process of the user is to look into us, or at our clients. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	if (log_open(&log) == -1 || manager_open() == -1) {

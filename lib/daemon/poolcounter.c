@@ -7,7 +7,6 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,8 +64,6 @@ struct poolcounter {
 	bool dead; /* meanwhile */
 	struct lane_job job;
 	struct conf *config; /* a reference while it starts */
-	char *envp[2];
-	char journal[64]; /* JOURNAL_STREAM=..., see sd-daemon(3) */
 	int fds[2]; /* its end while it starts, and the memory of the page */
 	struct counter_figures *page; /* the process writes there */
 	struct child_spec spec;
@@ -311,7 +308,6 @@ poolcounter_start(struct timer *t, tstamp now)
 	struct counter_listener *l;
 	struct listener_spec spec;
 	const char *why;
-	struct stat st;
 	int ends[2];
 
 	if (TAILQ_EMPTY(&all->listeners) || all->ended)
@@ -343,16 +339,10 @@ poolcounter_start(struct timer *t, tstamp now)
 	timer_set(&all->sup->loop.timers, t, TSTAMP_NEVER);
 	all->fds[0] = ends[1];
 	all->began = now;
-	if (fstat(ends[1], &st) == 0)
-		(void)snprintf(all->journal, sizeof(all->journal),
-		    "JOURNAL_STREAM=%ju:%ju", (uintmax_t)st.st_dev,
-		    (uintmax_t)st.st_ino);
-	all->envp[0] = all->journal;
 	/* No user's processes are to look into those that have its clients. */
 	all->spec = (struct child_spec){ .path = conf->counter_program,
 		.opened = true,
 		.argv = argv,
-		.envp = all->envp,
 		.stdio = { -1, ends[1], ends[1] },
 		.fds = all->fds,
 		.nfds = 2,

@@ -36,7 +36,6 @@ struct openings;
 struct parked;
 struct poolcounter;
 struct reload;
-struct reopening;
 struct template;
 struct worker;
 
@@ -151,8 +150,11 @@ struct supervisor {
 	struct poolcounter *counter; /* owned; see counter.h */
 	struct reload *reload; /* under way; NULL: none */
 	struct {
-		struct reopening *now; /* likewise */
-		char failure[256]; /* of the latest; see logging_reopen() */
+		struct lane_job job;
+		struct conf *config; /* a reference; NULL: not under way */
+		struct logsink *sink; /* NULL: it cannot be opened */
+		bool again; /* asked for meanwhile */
+		char failure[256]; /* of the latest; "": it had none */
 	} reopening; /* of the log */
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
@@ -319,10 +321,7 @@ void logging_verbose(void);
  */
 struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
 
-/*
- * Has a lane open the log's file anew: s->reopening.now is not NULL until that
- * is done, and then .failure "", or why the former file stays.
- */
+/* Has a lane open the log's file anew; see s->reopening. */
 void logging_reopen(struct supervisor *s);
 
 /*

@@ -218,68 +218,50 @@ logging_prepare(const struct conf *conf, FILE *answer)
 	return NULL;
 }
 
-struct reopening {
-	struct lane_job job;
-	struct supervisor *sup;
-	struct conf *config; /* a reference */
-	struct logsink *sink; /* NULL: it cannot be opened */
-	bool again; /* somebody has asked meanwhile */
-	char why[256]; /* "": it can be; ends with a NUL */
-};
-
 static void
 logging_reopen_work(struct lane_job *job)
 {
-	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
-	FILE *why = fmemopen(r->why, sizeof(r->why) - 1, "w");
+	struct supervisor *s =
+	    LOOP_OWNER(job, struct supervisor, reopening.job);
+	char *failure = s->reopening.failure;
+	FILE *why = fmemopen(failure, sizeof(s->reopening.failure) - 1, "w");
 
-	r->sink = logging_prepare(r->config, why);
+	s->reopening.sink = logging_prepare(s->reopening.config, why);
 	if (why != NULL)
 		(void)fclose(why);
+	failure[strcspn(failure, "\n")] = '\0';
 }
 
 static void
 logging_reopen_done(struct lane_job *job, tstamp now)
 {
-	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
-	struct supervisor *s = r->sup;
+	struct supervisor *s =
+	    LOOP_OWNER(job, struct supervisor, reopening.job);
+	struct conf *config = s->reopening.config;
 
 	(void)now;
-	(void)snprintf(s->reopening.failure, sizeof(s->reopening.failure),
-	    "%.*s", (int)strcspn(r->why, "\n"), r->why);
 	/* A reload has opened the log of another configuration meanwhile. */
-	if (r->config != s->config)
-		log_abandon(r->sink);
-	else if (r->sink != NULL)
-		log_commit(r->sink);
-	s->reopening.now = NULL;
-	if (r->again && !s->stopping)
+	if (config != s->config)
+		log_abandon(s->reopening.sink);
+	else if (s->reopening.sink != NULL)
+		log_commit(s->reopening.sink);
+	s->reopening.config = NULL;
+	if (s->reopening.again && !s->stopping)
 		logging_reopen(s);
-	conf_free(r->config);
-	free(r);
+	conf_free(config);
 }
 
 void
 logging_reopen(struct supervisor *s)
 {
-	struct reopening *r = s->reopening.now;
-
-	if (r != NULL) {
-		r->again = true;
+	s->reopening.again = s->reopening.config != NULL;
+	if (s->reopening.again)
 		return;
-	}
-	r = calloc(1, sizeof(*r));
-	if (r == NULL) {
-		(void)snprintf(s->reopening.failure,
-		    sizeof(s->reopening.failure), "%s", strerror(ENOMEM));
-		return;
-	}
-	r->job.work = logging_reopen_work;
-	r->job.done = logging_reopen_done;
-	r->sup = s;
-	r->config = conf_ref(s->config);
-	s->reopening.now = r;
-	lane_submit(&s->looker, &r->job);
+	memset(s->reopening.failure, 0, sizeof(s->reopening.failure));
+	s->reopening.config = conf_ref(s->config);
+	s->reopening.job = (struct lane_job){ .work = logging_reopen_work,
+		.done = logging_reopen_done };
+	lane_submit(&s->looker, &s->reopening.job);
 }
 
 void

@@ -163,7 +163,7 @@ log_prepare(const struct log_spec *spec)
 	switch (spec->dest) {
 	case LOG_DEST_STDERR:
 		s->fd = STDERR_FILENO;
-		if (sink_is_journal(s->fd))
+		if (spec->journal || sink_is_journal(s->fd))
 			s->style.head = LOG_HEAD_JOURNAL;
 		break;
 	case LOG_DEST_SYSLOG:

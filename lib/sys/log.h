@@ -39,6 +39,7 @@ struct log_spec {
 	const char *path; /* FILE; SYSLOG: the socket, NULL for /dev/log */
 	enum log_level level; /* less urgent lines are not logged */
 	bool json;
+	bool journal; /* STDERR: as the journal wants it, which is no such */
 };
 
 /* --- log.c: where lines go ---------------------------------------------- */

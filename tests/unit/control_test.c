@@ -638,7 +638,7 @@ TEST(a_reopen_that_a_reload_overtakes_is_answered)
 	conf.log = CONF_LOG_FILE;
 	conf.log_file = log;
 	fd = ask("reopen\n");
-	while (clients->nwaiting == 0 || sup.reopening.now != NULL)
+	while (clients->nwaiting == 0 || sup.reopening.config != NULL)
 		turn();
 	conf.log = CONF_LOG_STDERR;
 	conf.log_file = NULL;
