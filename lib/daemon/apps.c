@@ -309,26 +309,9 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 /* --- opening ------------------------------------------------------------- */
 
 void
-apps_abandon(const struct conf *conf, struct app_listeners *prepared)
-{
-	for (size_t i = 0; prepared != NULL && i < conf->apps_len; i++)
-		listeners_close_all(&prepared[i]);
-	free(prepared);
-}
-
-void
 apps_prepare(struct supervisor *s, const struct conf *conf,
-    struct openings *openings, struct app_listeners **prepared)
+    struct openings *openings, struct app_listeners *prepared)
 {
-	if (*prepared == NULL) {
-		*prepared = calloc(conf->apps_len + 1, sizeof(**prepared));
-		for (size_t i = 0; *prepared != NULL && i < conf->apps_len; i++)
-			TAILQ_INIT(&(*prepared)[i]);
-	}
-	if (*prepared == NULL) {
-		openings_fail(openings, ENOMEM, "no memory");
-		return;
-	}
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		const struct group *g = group_find(s, app->name);
@@ -336,8 +319,8 @@ apps_prepare(struct supervisor *s, const struct conf *conf,
 		if (g != NULL && g->hold.stopped && !group_is_another(g, app))
 			continue;
 		for (size_t k = 0; k < app->listen.len; k++)
-			listeners_open_missing(s, app, &app->listen.list[k],
-			    openings, &(*prepared)[i]);
+			listeners_open_missing(
+			    s, app, &app->listen.list[k], openings, prepared);
 	}
 }
 
@@ -358,8 +341,7 @@ apps_close(struct group *g, tstamp now)
  * things now, among them the sockets they accept from themselves.
  */
 static bool
-apps_replaces(const struct conf_app *old, const struct conf_app *new,
-    const struct app_listeners *opened)
+apps_replaces(const struct conf_app *old, const struct conf_app *new)
 {
 	if (conf_app_changes(old, new) & CONF_CHANGED_PROCESS)
 		return true;
@@ -369,7 +351,7 @@ apps_replaces(const struct conf_app *old, const struct conf_app *new,
 		if (strcmp(old->listen.list[i].text,
 			new->listen.list[i].text) != 0)
 			return true;
-	return new->listen.len != old->listen.len || !TAILQ_EMPTY(opened);
+	return new->listen.len != old->listen.len;
 }
 
 /* The options of the app are others, or it has left and comes back. */
@@ -381,7 +363,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	struct conf *old = g->config;
 	const struct conf_app *former = g->conf;
 	unsigned changes = conf_app_changes(former, app);
-	bool replace = apps_replaces(former, app, opened), back = g->closing;
+	bool replace = apps_replaces(former, app), back = g->closing;
 	struct app_options o;
 
 	if (back)
@@ -396,9 +378,10 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	conf_free(old);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
-	if (!g->hold.stopped)
-		listeners_claim(
-		    g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
+	if (!g->hold.stopped &&
+	    listeners_claim(g, opened, (changes & CONF_CHANGED_LISTEN) != 0) &&
+	    app->handoff == CONF_HANDOFF_LISTEN)
+		replace = true;
 	size_reloaded(g, answer);
 	size_options(g, &o);
 	if (changes != 0 || back)
@@ -474,9 +457,9 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			    group_remains(s->groups[n], app))
 				g = s->groups[n];
 		if (g != NULL) {
-			apps_change_one(g, app, &prepared[i], answer, now);
+			apps_change_one(g, app, prepared, answer, now);
 		} else if ((g = apps_new(s, app, now)) != NULL) {
-			listeners_claim(g, &prepared[i], false);
+			(void)listeners_claim(g, prepared, false);
 			if (s->generation > 0)
 				logging_tell(
 				    answer, true, "%s: added", app->name);
@@ -496,7 +479,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 	apps_close_others(s, answer, now);
 	listeners_open_awaited(s, now);
 	/* Listeners of an app for which there was no memory. */
-	apps_abandon(conf, prepared);
+	listeners_close_all(prepared);
 }
 
 /* --- at the end of an app ------------------------------------------------- */
@@ -531,7 +514,7 @@ apps_open_lent(struct supervisor *s)
 			}
 		}
 		listeners_close_all(&useless);
-		listeners_claim(g, &opened, false);
+		(void)listeners_claim(g, &opened, false);
 	}
 }
 

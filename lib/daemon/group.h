@@ -256,9 +256,10 @@ void listeners_open_missing(struct supervisor *s, const struct conf_app *app,
 
 /*
  * Gives the group the listeners of its app, if need be from another one, and
- * those that were opened for it. update: their options are others now.
+ * those that were opened for it: whether there were any. update: their options
+ * are others now.
  */
-void listeners_claim(
+bool listeners_claim(
     struct group *g, struct app_listeners *opened, bool update);
 
 /* Tries to open all that await that, at once and from then on. */
@@ -313,14 +314,9 @@ const char *backlog_wrong_port(const struct group *g);
 
 /* --- apps.c -------------------------------------------------------------- */
 
-/*
- * Notes, by app, the listeners that the configuration lacks by now. *prepared
- * is NULL at first, and goes to apps_change() or apps_abandon(), which takes
- * NULL, too.
- */
+/* Notes the listeners that the configuration lacks by now. */
 void apps_prepare(struct supervisor *s, const struct conf *conf,
-    struct openings *openings, struct app_listeners **prepared);
-void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
+    struct openings *openings, struct app_listeners *prepared);
 
 /* The apps are those of s->config from now on. Told as by logging_tell(). */
 void apps_change(struct supervisor *s, struct app_listeners *prepared,

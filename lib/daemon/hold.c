@@ -57,7 +57,7 @@ hold_opened(struct lane_job *job, tstamp now)
 	}
 	if (wanted && open) {
 		g->hold.stopped = false;
-		listeners_claim(g, &h->opened, false);
+		(void)listeners_claim(g, &h->opened, false);
 		hold_resume(g, now);
 	}
 	listeners_close_all(&h->opened);

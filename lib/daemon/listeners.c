@@ -644,15 +644,20 @@ listeners_claim_at(struct group *g, const char *text, bool update)
 	}
 }
 
-void
+bool
 listeners_claim(struct group *g, struct app_listeners *opened, bool update)
 {
-	struct app_listener *l;
+	struct app_listener *l, *next;
+	bool any = false;
 
 	for (size_t k = 0; k < g->conf->listen.len; k++)
 		listeners_claim_at(g, g->conf->listen.list[k].text, update);
-	while ((l = TAILQ_FIRST(opened)) != NULL) {
+	TAILQ_FOREACH_SAFE(l, opened, next, next) {
+		if (!listeners_are_of(g->conf, l->where.text))
+			continue;
 		TAILQ_REMOVE(opened, l, next);
 		accepting_begin(l, g);
+		any = true;
 	}
+	return any;
 }

@@ -339,7 +339,7 @@ struct reload {
 	struct logsink *log; /* NULL: it cannot be opened, or is in force */
 	struct openings openings;
 	bool prepared; /* that control and counter are, and live */
-	struct app_listeners *listeners; /* prepared, by app; NULL: none */
+	struct app_listeners listeners; /* prepared */
 	struct reload_answer *answer;
 	struct reload_answer *later; /* of the next one; NULL: none is to be */
 	FILE *text; /* of the answer; NULL: no memory */
@@ -408,8 +408,7 @@ reload_fail(struct reload *r, tstamp now)
 		poolcounter_abort(s);
 		s->control->abort(s->control_arg);
 	}
-	if (r->conf != NULL)
-		apps_abandon(r->conf, r->listeners);
+	listeners_close_all(&r->listeners);
 	reload_end(r, false, now);
 }
 
@@ -442,7 +441,7 @@ reload_commit(struct reload *r, tstamp now)
 	r->conf = NULL;
 	r->log = NULL;
 	s->generation++;
-	reload_enforce(s, r->listeners, r->text, now);
+	reload_enforce(s, &r->listeners, r->text, now);
 	conf_free(old);
 	/*
 	 * The lane's part of the change is awaited, sockets that are removed
@@ -540,6 +539,7 @@ reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 	r->answer = answer;
 	r->text = open_memstream(&answer->text, &r->text_len);
 	openings_init(&r->openings, r->text);
+	TAILQ_INIT(&r->listeners);
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
@@ -573,7 +573,7 @@ int
 reload_first(struct supervisor *s)
 {
 	struct conf *conf = s->config;
-	struct app_listeners *listeners = NULL;
+	struct app_listeners listeners = TAILQ_HEAD_INITIALIZER(listeners);
 	struct openings openings;
 	uint32_t spare;
 
@@ -592,9 +592,9 @@ reload_first(struct supervisor *s)
 		(void)openings_now(&openings);
 	}
 	if (openings.error != 0) {
-		apps_abandon(conf, listeners);
+		listeners_close_all(&listeners);
 		return opening_status(openings.error);
 	}
-	reload_enforce(s, listeners, NULL, s->started);
+	reload_enforce(s, &listeners, NULL, s->started);
 	return EX_OK;
 }
