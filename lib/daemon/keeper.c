@@ -475,13 +475,11 @@ keeper_heard(
 			break;
 		r->message(r, rest, len - KEEPER_HEAD, fd, now);
 		return 0;
-	case KEEPER_EMPTY:
 	case KEEPER_DONE:
-		if (told == 0 ||
-		    (told == KEEPER_TAKE) != (packet[0] == KEEPER_EMPTY))
+		if (told == 0)
 			break;
 		k->told = 0;
-		all->closes = told == KEEPER_CLOSE;
+		all->closes = told == KEEPER_CLOSE && all->nclosing > 0;
 		keeper_hasten(all);
 		if (told == KEEPER_TAKE) {
 			keeper_end_retake(r, true, now);
@@ -491,7 +489,7 @@ keeper_heard(
 			keeper_move(o, !o->gone);
 		} else if (told == KEEPER_LEAVE) {
 			keeper_give_up(o, false, now);
-		} else if (told == KEEPER_CLOSE && !k->dead) {
+		} else if (all->closes && !k->dead) {
 			/* A dead keeper has no copies any more. */
 			keeper_release(all);
 		}
@@ -942,7 +940,7 @@ keeper_tell(struct keeper *k, char verb, const char *id, const char *app,
 
 /*
  * Gives the keeper, if there is one, copies of some descriptors of an app, the
- * oldest first.
+ * oldest first; or has it close what it was given (app NULL).
  */
 static bool
 keeper_tell_close(struct keepers *all, struct keeper_app *app, tstamp now)
@@ -951,15 +949,15 @@ keeper_tell_close(struct keepers *all, struct keeper_app *app, tstamp now)
 	int fds[KEEPER_CLOSE_FDS];
 	size_t n = 0;
 
-	for (; n < app->nclosings && n < KEEPER_CLOSE_FDS; n++) {
+	for (; app != NULL && n < app->nclosings && n < KEEPER_CLOSE_FDS; n++) {
 		fds[n] = app->closings[n].fd;
 		how[n] = app->closings[n].drain ? KEEPER_DRAIN : KEEPER_PLAIN;
 	}
 	all->closing = app;
 	all->nclosing = n;
 	return all->current != NULL &&
-	    keeper_tell(
-		all->current, KEEPER_CLOSE, NULL, app->name, how, fds, n, now);
+	    keeper_tell(all->current, KEEPER_CLOSE, NULL,
+		app == NULL ? "" : app->name, how, fds, n, now);
 }
 
 /* Whether there is something to say, beside what is said now. */
@@ -995,8 +993,7 @@ keeper_go_on(struct timer *t, tstamp now)
 	if (k == NULL) {
 		/* There will be another one. */
 	} else if (all->closes) {
-		told =
-		    keeper_tell(k, KEEPER_CLOSED, NULL, "", "", NULL, 0, now);
+		told = keeper_tell_close(all, NULL, now);
 	} else if (!TAILQ_EMPTY(&all->retakes)) {
 		/* Apps that have not stalled a keeper come first. */
 		TAILQ_FOREACH(r, &all->retakes, next)

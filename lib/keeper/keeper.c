@@ -391,8 +391,6 @@ keeper_empty(const char *id, int end)
 		keeper_close_all(got.fds, got.nfds, "");
 	}
 	(void)close(end);
-	buf[0] = KEEPER_EMPTY;
-	keeper_say(buf, KEEPER_HEAD, -1);
 }
 
 /*
@@ -436,20 +434,17 @@ keeper_hear(void)
 			_exit(EX_OSERR);
 		keeper_does(buf);
 		keeper_empty(buf + 1, got.fds[0]);
-		return true;
+		break;
 	case KEEPER_CLOSE:
 		/* Our copies are kept until the daemon has closed its own. */
 		if (got.nfds > KEEPER_CLOSE_FDS)
 			_exit(EX_OSERR);
+		if (nclosing > 0)
+			keeper_does(closing_said);
 		keeper_close_all(closing, nclosing, how);
 		nclosing = got.nfds;
 		memcpy(closing, got.fds, nclosing * sizeof(*closing));
 		memcpy(closing_said, buf, sizeof(buf));
-		break;
-	case KEEPER_CLOSED:
-		keeper_does(closing_said);
-		keeper_close_all(closing, nclosing, how);
-		nclosing = 0;
 		break;
 	default:
 		_exit(EX_OSERR);

@@ -2,11 +2,10 @@
 #define SYS_KEEPER_WIRE_H
 
 /*
- * The dialogue of the daemon and its keeper, over a pair of
- * SOCK_SEQPACKET sockets. The first byte of a packet is its verb. The daemon
- * says one thing at a time, and the next when that is answered: so a keeper
- * that waits for somebody has one packet unread at most, which the daemon takes
- * back from the keeper's end of the socket.
+ * The dialogue of the daemon and its keeper, over a pair of SOCK_SEQPACKET
+ * sockets. The first byte of a packet is its verb. The daemon says one thing at
+ * a time, and the next when that is answered: so a keeper that waits for
+ * somebody has one packet unread at most, which the daemon takes back.
  */
 
 #include <stdatomic.h>
@@ -32,7 +31,7 @@
 /* The longest line; the rest of a longer one is left out. */
 #define KEEPER_LINE_MAX 65536
 
-/* The answer to all but KEEPER_TAKE. */
+/* The answer, behind all others, to whatever the daemon says. */
 #define KEEPER_DONE 'D'
 
 /*
@@ -56,25 +55,23 @@
 /*
  * Down: an identifier and a name, and the worker's end of its channel. Up: for
  * each packet unread in that an identifier and the packet, cut after
- * KEEPER_TAKEN_MAX bytes, with its descriptor; then KEEPER_EMPTY.
+ * KEEPER_TAKEN_MAX bytes, with its descriptor.
  */
 #define KEEPER_TAKE 'T'
 #define KEEPER_TAKEN 'T'
 #define KEEPER_TAKEN_MAX 64
-#define KEEPER_EMPTY 'E'
 
 /*
  * Down: NULs for an identifier, the name of an app, and for each of up to
  * KEEPER_CLOSE_FDS descriptors, which come with it, how it is closed;
  * KEEPER_DRAIN: a Unix socket, after what lies in it has been read. They are
- * closed at KEEPER_CLOSED, which is said when the daemon has closed its own;
- * the keeper does nothing else before.
+ * closed at the next one, which may have none, when the daemon has closed its
+ * own; the keeper does nothing else before.
  */
 #define KEEPER_CLOSE 'C'
 #define KEEPER_CLOSE_FDS 32
 #define KEEPER_PLAIN '-'
 #define KEEPER_DRAIN 'd'
-#define KEEPER_CLOSED 'Z'
 
 /*
  * Up: an identifier, the name of the app, and whole lines of standard output or

@@ -186,7 +186,7 @@ static void
 say_verb(const struct keeper *k, struct input *in)
 {
 	static const char verbs[] = { KEEPER_OUTPUT, KEEPER_LEFT_OUT,
-		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_DONE, KEEPER_ERRORS,
+		KEEPER_TAKEN, KEEPER_DONE, KEEPER_DONE, KEEPER_ERRORS,
 		KEEPER_LAST_LINE };
 	char packet[KEEPER_HEAD + 256];
 	uint8_t what = next(in);
@@ -225,8 +225,6 @@ serve_take(const struct keeper *k, char *head, int end)
 		if (fd != -1)
 			close(fd);
 	}
-	packet[0] = KEEPER_EMPTY;
-	(void)fdpass_send(k->fds[0], packet, KEEPER_HEAD, -1);
 }
 
 /* Receives one packet of the daemon, which is well-formed; false: none. */
@@ -259,16 +257,14 @@ serve(struct keeper *k, bool answers)
 			(void)fdpass_send(k->fds[0], packet, KEEPER_HEAD, -1);
 		packet[0] = KEEPER_LEAVE;
 		break;
-	case KEEPER_CLOSE:
-		assert(n > KEEPER_HEAD + 4);
-		assert(got.nfds == (size_t)n - KEEPER_HEAD - 4);
-		break;
 	default:
-		assert(packet[0] == KEEPER_CLOSED);
-		assert(n == KEEPER_HEAD + 1 && got.nfds == 0);
+		assert(packet[0] == KEEPER_CLOSE);
+		assert(n == KEEPER_HEAD + 1 || n > KEEPER_HEAD + 4);
+		assert(got.nfds ==
+		    (n == KEEPER_HEAD + 1 ? 0 : (size_t)n - KEEPER_HEAD - 4));
 		break;
 	}
-	if (answers && packet[0] != KEEPER_TAKE)
+	if (answers)
 		(void)fdpass_send(k->fds[0], &done, 1, -1);
 	for (size_t i = 0; i < got.nfds; i++)
 		close(got.fds[i]);
