@@ -156,13 +156,11 @@ struct group {
 };
 
 /*
- * A group without listeners, known to the pool under its number, for an app of
- * the configuration in force. NULL and errno.
+ * A group without listeners, known to the pool, for an app of the configuration
+ * in force; NULL and errno. pool_app_free() comes behind group_free().
  */
 struct group *group_new(
     struct supervisor *s, const struct conf_app *conf, tstamp now);
-
-/* Frees the group; the caller calls pool_app_free() next. */
 void group_free(struct group *g);
 
 /* The group of this name that is not closing; NULL: none. */
@@ -268,7 +266,7 @@ void listeners_open_awaited(struct supervisor *s, tstamp now);
 /* Closes and frees all at once; they may be out of use. */
 void listeners_close_all(struct app_listeners *all);
 
-/* Takes all listeners of the group out of the loop, or back into it. */
+/* All listeners of the group leave the loop, or come back. */
 void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 
@@ -359,17 +357,12 @@ void hold_resume(struct group *g, tstamp now);
 
 /*
  * Files whose change restarts an app: restart.txt and always_restart.txt in
- * its restart_dir, and those of watch. Once a second all of them are looked at
- * in the looker's lane, those of all apps in one wakeup of the loop. A look at
- * a dead file server does not come back, and may outlive its app; at most one
- * of an app is under way.
+ * its restart_dir, and those of watch. Once a second a lane looks at all, which
+ * wakes the loop once. A look at a dead file server does not come back, and may
+ * outlive its app; at most one of an app is under way.
  */
 
-/*
- * Makes g->restart_files as the group wants it, none if it is closing; what is
- * there at the first look is not new. Of the same files all that is known
- * stays.
- */
+/* None of a group that closes; of the same files all that is known stays. */
 void restart_files_configure(struct group *g, tstamp now);
 
 /* fire() of supervisor.files_timer. */
@@ -415,10 +408,7 @@ void parking_forget(struct supervisor *s, struct accepted *c);
 /* Closes our copy of a connection that has come to its end, if there is one. */
 void parking_close(struct group *g, struct accepted *c);
 
-/*
- * Whether more has to come before a process can make something of it: these
- * bytes begin a request, and its head is neither complete nor too long.
- */
+/* The bytes begin a request, whose head is not complete, nor too long. */
 #define PARKING_HEAD_MAX 16384
 bool parking_head_lacks(const char *bytes, size_t len);
 
@@ -431,16 +421,14 @@ void waiters_tell_full(struct group *g, tstamp now);
 /* A timer: drops connections whose client has left. */
 void waiters_sweep(struct timer *t, tstamp now);
 
-/* --- sampling.c: what processes use ----------------------------------------
- */
+/* --- sampling.c ---------------------------------------------------------- */
 
-/* Before the first group. */
 void sampling_init(struct supervisor *s);
 
-/* The group is new, has other options, or another process. */
+/* For another group, other options, or another process. */
 void sampling_begin(struct group *g, tstamp now);
 
-/* Tells the core how large it is; nothing for an app without max_memory. */
+/* Tells the core how large it is, for max_memory. */
 void sampling_memory(struct worker *w, tstamp now);
 
 #endif

@@ -2,9 +2,8 @@
 #define DAEMON_WORKER_H
 
 /*
- * Processes as the daemon sees them, from the two ends of their channel until
- * what they never received has been taken back. The core knows a worker by its
- * number; a template, which forks workers, it does not know.
+ * Processes as the daemon sees them. The core knows a worker by its number; a
+ * template, which forks workers, it does not know.
  */
 
 #include <sys/queue.h>
