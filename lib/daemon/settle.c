@@ -138,15 +138,14 @@ report_done(struct lane_job *job, tstamp now)
 	struct timeout_report *r = LOOP_OWNER(job, struct timeout_report, job);
 	const struct hang *h = &r->hang;
 	struct worker *w = report_worker(r);
-	char text[384], program[48] = "";
+	char program[48] = "";
 
 	if (h->pid != r->pid)
 		(void)snprintf(program, sizeof(program),
 		    "its program (pid %ld) ", (long)h->pid);
 	/* A process that has ended by itself meanwhile is told of elsewhere. */
-	if (h->state != 0)
-		log_warnx("%s %s, %s%s", r->name, r->what, program,
-		    hang_describe(h, text, sizeof(text)));
+	if (h->pid != 0)
+		log_warnx("%s %s, %s%s", r->name, r->what, program, h->text);
 	if (h->stack[0] != '\0')
 		log_warnx("%s its kernel stack: %s", r->name, h->stack);
 	/* A look that is not allowed is told once. */

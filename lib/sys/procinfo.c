@@ -307,38 +307,42 @@ static const struct hang_call {
 #endif
 	FILE_CALL(epoll_pwait2) };
 
-/* NULL: the call is not in the table. */
-static const struct hang_call *
-hang_call(long call)
-{
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i].number == call)
-			return &calls[i];
-	return NULL;
-}
+#define NCALLS (sizeof(calls) / sizeof(calls[0]))
 
-/* The file has the call's number and arguments; or "running"; or -1. */
+/*
+ * Writes " in read of pipe:[1]". The file has the call's number and arguments;
+ * or "running"; or -1.
+ */
 static void
-hang_read_call(int folder, struct hang *out)
+hang_read_call(int folder, char state, char *buf, size_t size, int *error)
 {
-	const struct hang_call *call;
-	char text[256], link[32];
+	char text[256], link[32], file[96] = "";
+	const struct hang_call *call = calls, *end = calls + NCALLS;
 	unsigned long first = 0;
-	ssize_t n;
+	long number;
+	int len;
 
+	buf[0] = '\0';
 	if (procinfo_slurp(
 		procinfo_openat(folder, "syscall"), text, sizeof(text)) == -1)
-		out->call_error = errno;
+		*error = errno;
 	if (!isdigit((unsigned char)text[0]) ||
-	    sscanf(text, "%ld %lx", &out->call, &first) < 1)
+	    sscanf(text, "%ld %lx", &number, &first) < 1) {
+		if (*error == 0 && state == 'R')
+			(void)snprintf(buf, size, ", in no system call");
 		return;
-	call = hang_call(out->call);
-	if (call == NULL || !call->file)
+	}
+	while (call < end && call->number != number)
+		call++;
+	if (call == end) {
+		(void)snprintf(buf, size, " in system call %ld", number);
 		return;
+	}
+	len = snprintf(buf, size, " in %s", call->name);
 	(void)snprintf(link, sizeof(link), "fd/%d", (int)first);
-	n = readlinkat(folder, link, out->file, sizeof(out->file) - 1);
-	out->file[n > 0 ? n : 0] = '\0';
-	for (char *at = out->file; *at != '\0'; at++)
+	if (call->file && readlinkat(folder, link, file, sizeof(file) - 1) > 0)
+		(void)snprintf(buf + len, size - (size_t)len, " of %s", file);
+	for (char *at = buf; *at != '\0'; at++)
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
 }
@@ -376,52 +380,34 @@ hang_read_stack(int folder, struct hang *out)
 void
 hang_read(int folder, struct hang *out)
 {
-	struct procinfo info;
-
-	memset(out, 0, sizeof(*out));
-	out->call = HANG_NO_CALL;
-	if (procinfo_parse(procinfo_openat(folder, "stat"), &info) == -1)
-		return;
-	out->pid = info.pid;
-	out->state = info.state;
-	out->threads = info.threads;
-	hang_read_call(folder, out);
-	/* The kernel writes 0 if the process runs, or may not be seen. */
-	(void)procinfo_slurp(
-	    procinfo_openat(folder, "wchan"), out->where, sizeof(out->where));
-	if (strcmp(out->where, "0") == 0)
-		out->where[0] = '\0';
-	hang_read_stack(folder, out);
-}
-
-const char *
-hang_describe(const struct hang *h, char *buf, size_t size)
-{
-	static const char *const states[128] = { [0] = "gone",
-		['R'] = "running",
+	static const char *const states[128] = { ['R'] = "running",
 		['S'] = "sleeping",
 		['D'] = "in uninterruptible sleep",
 		['T'] = "stopped",
 		['t'] = "stopped by a tracer",
 		['Z'] = "dead",
 		['X'] = "dead" };
-	const char *state = states[h->state & 127];
-	char call[160] = "", number[32], where[80] = "", threads[32] = "";
-	const struct hang_call *known = hang_call(h->call);
+	struct procinfo info;
+	const char *state;
+	char call[160], where[64], threads[32] = "";
 
-	(void)snprintf(number, sizeof(number), "system call %ld", h->call);
-	if (h->call != HANG_NO_CALL)
-		(void)snprintf(call, sizeof(call), " in %s%s%s",
-		    known == NULL ? number : known->name,
-		    h->file[0] == '\0' ? "" : " of ", h->file);
-	else if (h->call_error == 0 && h->state == 'R')
-		(void)snprintf(call, sizeof(call), ", in no system call");
-	if (h->where[0] != '\0')
-		(void)snprintf(where, sizeof(where), ", at %s", h->where);
-	if (h->threads > 1)
+	memset(out, 0, sizeof(*out));
+	if (procinfo_parse(procinfo_openat(folder, "stat"), &info) == -1)
+		return;
+	out->pid = info.pid;
+	state = states[info.state & 127];
+	hang_read_call(
+	    folder, info.state, call, sizeof(call), &out->call_error);
+	/* The kernel writes 0 if the process runs, or may not be seen. */
+	(void)procinfo_slurp(
+	    procinfo_openat(folder, "wchan"), where, sizeof(where));
+	if (strcmp(where, "0") == 0)
+		where[0] = '\0';
+	if (info.threads > 1)
 		(void)snprintf(
-		    threads, sizeof(threads), ", %ld threads", h->threads);
-	(void)snprintf(buf, size, "%s%s%s%s", state == NULL ? "waiting" : state,
-	    call, where, threads);
-	return buf;
+		    threads, sizeof(threads), ", %ld threads", info.threads);
+	(void)snprintf(out->text, sizeof(out->text), "%s%s%s%s%s",
+	    state == NULL ? "waiting" : state, call,
+	    where[0] == '\0' ? "" : ", at ", where, threads);
+	hang_read_stack(folder, out);
 }
