@@ -98,6 +98,25 @@ channel_close(struct worker *w)
 	w->channel.fd = -1;
 }
 
+/* A protocol error: the process is killed. */
+static void __attribute__((format(printf, 3, 4)))
+channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
+{
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* No more is read from it: a socket shut down is ever readable. */
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
+	group_failed(w->group, "protocol error: %s", text);
+	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
+	    process_end_name(END_NONSENSE),
+	    "broke the protocol and is killed: %s", text);
+	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
+}
+
 /* --- what is said to a process ----------------------------------------- */
 
 static uint64_t
@@ -132,30 +151,62 @@ pickup_pause(const struct worker *w)
 					: tstamp_min(pause, PICKUP_PAUSE_MAX);
 }
 
-int
-channel_hand(struct worker *w, uint32_t conn, tstamp now)
+void
+channel_hand(struct supervisor *s, const struct action *a, tstamp now)
 {
-	struct supervisor *s = w->sup;
-	const struct conn *c = &s->pool.conns[conn];
+	struct worker *w = s->workers[a->process];
+	struct accepted *c = &s->accepted[a->conn];
+	tspan waited = now - s->pool.conns[a->conn].arrived;
 	char buf[CHANNEL_SENT_MAX], *end = buf + sizeof(buf), *at;
 
-	at = number_write(end, (uint64_t)(now - c->arrived) / 1000);
+	at = number_write(end, (uint64_t)waited / 1000);
 	*--at = ' ';
-	at = number_write(at, channel_serial(s, conn));
+	at = number_write(at, channel_serial(s, a->conn));
 	at -= CONN_LEN;
 	memcpy(at, WIRE_CONN " ", CONN_LEN);
 	turn_call("sendmsg");
-	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
-		s->accepted[conn].fd) == -1)
-		return -1;
+	if (fdpass_send(w->channel.fd, at, (size_t)(end - at), c->fd) == -1) {
+		int error = errno;
+
+		pool_hand_failed(&s->pool, a->conn, now);
+		switch (error) {
+		case EAGAIN:
+		case EINTR:
+		case ETOOMANYREFS:
+		case ENOBUFS:
+		case ENOMEM:
+			log_limited(&w->group->no_room_rate, now,
+			    LOG_LEVEL_WARN,
+			    "%s: worker %s could not be handed a connection, "
+			    "it goes elsewhere: %s",
+			    w->group->conf->name, w->id, strerror(error));
+			break;
+		default:
+			channel_misbehaved(
+			    w, now, "its socket: %s", strerror(error));
+			break;
+		}
+		return;
+	}
 	if (w->pickup.unread_since == TSTAMP_NEVER) {
 		w->pickup.received = w->pickup.sent;
 		w->pickup.unread_since = now;
 	}
-	s->accepted[conn].len = (uint8_t)(end - at);
-	w->pickup.sent += (uint64_t)(end - at);
+	c->len = (uint8_t)(end - at);
+	w->pickup.sent += c->len;
 	timer_advance(&s->loop.timers, &w->pickup.timer, now + pickup_pause(w));
-	return 0;
+	c->handed = true;
+	if (w->parks)
+		return;
+	/* The process may have closed its own before our copy. */
+	parking_forget(s, c);
+	if (c->tcp) {
+		keeper_close_conn(w->group, c->fd, true, false);
+	} else {
+		turn_call("close");
+		fdpass_close(c->fd);
+	}
+	c->fd = -1;
 }
 
 /*
@@ -290,24 +341,6 @@ channel_stop(struct worker *w)
 	else if (ilist_empty(&x->conns))
 		/* The signal costs nothing where no connection is held. */
 		worker_signal(w, SIGTERM);
-}
-
-void
-channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
-{
-	char text[160];
-	va_list ap;
-
-	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	/* No more is read from it: a socket shut down is ever readable. */
-	(void)loop_set(&w->sup->loop, &w->channel, 0);
-	group_failed(w->group, "protocol error: %s", text);
-	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
-	    process_end_name(END_NONSENSE),
-	    "broke the protocol and is killed: %s", text);
-	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
 /* --- what a process says ----------------------------------------------- */

@@ -43,46 +43,6 @@
 /* SIGTERM waits for the report no longer. */
 #define REPORT_PATIENCE TSPAN_SECONDS(1)
 
-static void
-settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
-{
-	struct worker *w = s->workers[a->process];
-	struct accepted *c = &s->accepted[a->conn];
-
-	if (channel_hand(w, a->conn, now) == 0) {
-		/* The process may have closed its own before our copy. */
-		if (!w->parks) {
-			parking_forget(s, c);
-			if (c->tcp) {
-				keeper_close_conn(w->group, c->fd, true, false);
-			} else {
-				turn_call("close");
-				fdpass_close(c->fd);
-			}
-			c->fd = -1;
-		}
-		c->handed = true;
-		return;
-	}
-	switch (errno) {
-	case EAGAIN:
-	case EINTR:
-	case ETOOMANYREFS:
-	case ENOBUFS:
-	case ENOMEM:
-		log_limited(&w->group->no_room_rate, now, LOG_LEVEL_WARN,
-		    "%s: worker %s could not be handed a connection, it goes "
-		    "elsewhere: %s",
-		    w->group->conf->name, w->id, strerror(errno));
-		pool_hand_failed(&s->pool, a->conn, now);
-		break;
-	default:
-		pool_hand_failed(&s->pool, a->conn, now);
-		channel_misbehaved(w, now, "its socket: %s", strerror(errno));
-		break;
-	}
-}
-
 /* --- where a process hangs that is late ---------------------------------- */
 
 /*
@@ -377,7 +337,7 @@ settle_actions(struct supervisor *s)
 	static void (*const carry_out[])(
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = start_process,
-		[ACTION_HAND] = settle_hand_over,
+		[ACTION_HAND] = channel_hand,
 		[ACTION_TAKE] = channel_take,
 		[ACTION_REFUSE] = waiters_refuse,
 		[ACTION_STOP] = settle_end_process,

@@ -176,8 +176,8 @@ void channel_close(struct worker *w); /* our end */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
 void channel_read_rest(struct worker *w, tstamp now);
 
-/* ACTION_HAND (0, or -1 and errno) and ACTION_STOP. */
-int channel_hand(struct worker *w, uint32_t conn, tstamp now);
+/* ACTION_HAND; our copy is closed, or left to keep_alive. And ACTION_STOP. */
+void channel_hand(struct supervisor *s, const struct action *a, tstamp now);
 void channel_stop(struct worker *w);
 
 /* fire() of pickup.timer: since when what was handed over lies unread. */
@@ -189,10 +189,6 @@ void channel_take(struct supervisor *s, const struct action *a, tstamp now);
 /* The connection a CONN message is about; ILIST_NONE: it is none. */
 uint32_t channel_conn(
     const struct supervisor *s, const char *message, size_t len);
-
-/* A protocol error: logs it, and has the process killed. */
-void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* --- template.c -------------------------------------------------------- */
 

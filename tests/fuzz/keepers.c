@@ -276,12 +276,14 @@ serve(struct keeper *k, bool answers)
 static void
 hand(const struct action *a)
 {
-	struct worker *w = sup.workers[a->process];
+	struct accepted *c = &sup.accepted[a->conn];
 
-	if (channel_hand(w, a->conn, now) == 0)
-		sup.accepted[a->conn].fd = -1;
-	else
-		pool_hand_failed(&sup.pool, a->conn, now);
+	c->fd = dup(client);
+	channel_hand(&sup, a, now);
+	if (c->fd != -1) {
+		close(c->fd);
+		c->fd = client;
+	}
 }
 
 static void

@@ -148,15 +148,14 @@ die(uint32_t process)
 static void
 hand(const struct action *a)
 {
-	struct worker *w = sup.workers[a->process];
+	struct accepted *c = &sup.accepted[a->conn];
 
-	if (channel_hand(w, a->conn, now) == 0) {
-		sup.accepted[a->conn].fd = -1;
-		return;
+	c->fd = dup(client);
+	channel_hand(&sup, a, now);
+	if (c->fd != -1) {
+		close(c->fd);
+		c->fd = client;
 	}
-	pool_hand_failed(&sup.pool, a->conn, now);
-	if (!fdpass_is_later(errno) && errno != ETOOMANYREFS)
-		channel_misbehaved(w, now, "its socket: %s", strerror(errno));
 }
 
 /* The descriptor that comes back is another one of the same. */

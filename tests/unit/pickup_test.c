@@ -26,11 +26,8 @@ settle(void)
 			(void)fixture_join(a.process, NULL);
 			break;
 		case ACTION_HAND:
-			CHECK_EQ(0,
-			    channel_hand(
-				sup.workers[a.process], a.conn, fixture.now));
-			close(sup.accepted[a.conn].fd);
-			sup.accepted[a.conn].fd = -1;
+			channel_hand(&sup, &a, fixture.now);
+			CHECK_EQ(-1, sup.accepted[a.conn].fd);
 			break;
 		case ACTION_TAKE:
 			met[nmet++ % 16] = a;
