@@ -21,9 +21,7 @@ static const char always_restart_txt[] = "always_restart.txt";
 /* The file that a path named at a look. */
 struct restart_mark {
 	int error; /* errno of stat(2), ENOENT: absent; 0: it is there */
-	dev_t device;
-	ino_t inode;
-	struct timespec mtime;
+	struct stat st;
 };
 
 struct restart_file {
@@ -56,13 +54,10 @@ restart_look(struct lane_job *job)
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct restart_mark *m = &f->files[i].now;
-		struct stat st;
 
-		if (stat(f->files[i].path, &st) == 0)
-			*m = (struct restart_mark){ 0, st.st_dev, st.st_ino,
-				st.st_mtim };
-		else
-			m->error = errno == ENOTDIR ? ENOENT : errno;
+		m->error = stat(f->files[i].path, &m->st) == 0 ? 0
+		    : errno == ENOTDIR                         ? ENOENT
+							       : errno;
 	}
 }
 
@@ -86,10 +81,10 @@ restart_seen(struct restart_files *f, tstamp now)
 
 		if (m->error == 0 && file->known && !always &&
 		    changed == NULL &&
-		    (b->error != 0 || b->device != m->device ||
-			b->inode != m->inode ||
-			b->mtime.tv_sec != m->mtime.tv_sec ||
-			b->mtime.tv_nsec != m->mtime.tv_nsec))
+		    (b->error != 0 || b->st.st_dev != m->st.st_dev ||
+			b->st.st_ino != m->st.st_ino ||
+			b->st.st_mtim.tv_sec != m->st.st_mtim.tv_sec ||
+			b->st.st_mtim.tv_nsec != m->st.st_mtim.tv_nsec))
 			changed = file->name;
 		if (m->error == 0 || m->error == ENOENT) {
 			file->before = *m;

@@ -90,9 +90,12 @@ struct fork {
 	struct timer timer; /* what spoke, or was named, is a child by then */
 };
 
+/* Frees it where nothing of it is to come any more. */
 static void
-fork_free(struct fork *f)
+fork_over(struct fork *f)
 {
+	if (f->w != NULL || f->given_up || (f->serial != 0 && f->by != NULL))
+		return;
 	timer_set(&f->sup->loop.timers, &f->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&f->sup->templates.forks, f, next);
 	free(f);
@@ -119,8 +122,7 @@ fork_settle(struct fork *f, pid_t pid, tstamp now)
 	f->given_up = pid == 0;
 	timer_set(&loop->timers, &f->timer,
 	    f->given_up ? now + FORK_GIVEN_UP_TIME : TSTAMP_NEVER);
-	if (!f->given_up && (f->serial == 0 || f->by == NULL))
-		fork_free(f);
+	fork_over(f);
 	if (pid != 0)
 		worker_started(w, pid, now);
 	else if (w->template == NULL)
@@ -179,10 +181,13 @@ static void
 fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 {
 	struct worker *by = f->by, *w = f->w;
-	const struct process *x = &f->sup->pool.processes[w->process];
-	bool failed =
-	    w->template == NULL && (!x->asked || x->end == END_START_TIMEOUT);
+	const struct process *x;
+	bool failed = false;
 
+	if (w->template == NULL) {
+		x = &f->sup->pool.processes[w->process];
+		failed = !x->asked || x->end == END_START_TIMEOUT;
+	}
 	w->start.signal = 0;
 	(void)fork_settle(f, death->pid, now);
 	death_begin(w, death, now);
@@ -192,12 +197,14 @@ fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 }
 
 /*
- * What is known of the process by now: the number that its first packet came
- * with, or else the one that it was named with, and whether that has ended.
+ * ready() of fork.io, and whenever more is known of the process: the number
+ * that its first packet comes with, or else the one that it was named with, and
+ * whether that has ended.
  */
 static void
-fork_look(struct fork *f, tstamp now)
+fork_look(struct loop_io *io, uint32_t events, tstamp now)
 {
+	struct fork *f = LOOP_OWNER(io, struct fork, io);
 	const struct unknown_exit *x = f->sup->templates.exits;
 	const struct unknown_exit *end = x + TEMPLATE_EXITS;
 	struct ucred who = { 0 };
@@ -206,6 +213,7 @@ fork_look(struct fork *f, tstamp now)
 	pid_t pid = silent ? f->named : who.pid;
 	struct worker *w;
 
+	(void)events;
 	while (x < end && (x->death.pid != pid || x->at < f->since))
 		x++;
 	/*
@@ -243,26 +251,17 @@ fork_look(struct fork *f, tstamp now)
 	}
 }
 
-/* ready() of fork.io. */
-static void
-fork_spoke(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)events;
-	fork_look(LOOP_OWNER(io, struct fork, io), now);
-}
-
 static void
 fork_due(struct timer *timer, tstamp now)
 {
 	struct fork *f = TIMER_OWNER(timer, struct fork, timer);
 
 	if (!f->given_up) {
-		fork_look(f, now);
+		fork_look(&f->io, 0, now);
 		return;
 	}
 	f->given_up = false;
-	if (f->serial == 0 || f->by == NULL)
-		fork_free(f);
+	fork_over(f);
 }
 
 bool
@@ -283,16 +282,14 @@ fork_answered(struct worker *by, const char *text, size_t len, tstamp now)
 	if (f == NULL)
 		return false;
 	f->serial = 0;
-	if (f->w != NULL) {
-		f->named = (pid_t)pid;
-		f->named_at = now;
-		if (pid == 0)
-			fork_refuse(f, 0, "", now);
-		else
-			fork_look(f, now);
-	} else if (!f->given_up) {
-		fork_free(f);
-	}
+	f->named = (pid_t)pid;
+	f->named_at = now;
+	if (f->w == NULL)
+		fork_over(f);
+	else if (pid == 0)
+		fork_refuse(f, 0, "", now);
+	else
+		fork_look(&f->io, 0, now);
 	return true;
 }
 
@@ -316,7 +313,7 @@ fork_begin(struct worker *w, struct worker *by)
 		return false;
 	*f = (struct fork){ .sup = s, .w = w, .by = by };
 	f->serial = ++s->templates.serial;
-	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_spoke };
+	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_look };
 	f->uid = id->change ? id->uid : getuid();
 	f->session = getsid(by->pid);
 	f->since = loop_now(&s->loop);
@@ -353,13 +350,11 @@ fork_forget(const struct worker *by)
 {
 	struct fork *f, *after;
 
-	TAILQ_FOREACH_SAFE(f, &by->sup->templates.forks, next, after) {
-		if (f->by != by)
-			continue;
-		f->by = NULL;
-		if (f->w == NULL && !f->given_up)
-			fork_free(f);
-	}
+	TAILQ_FOREACH_SAFE(f, &by->sup->templates.forks, next, after)
+		if (f->by == by) {
+			f->by = NULL;
+			fork_over(f);
+		}
 }
 
 void
@@ -391,7 +386,7 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	    (struct unknown_exit){ .death = *death, .at = now };
 	all->next_exit = (all->next_exit + 1) % TEMPLATE_EXITS;
 	if (named != NULL)
-		fork_look(named, now);
+		fork_look(&named->io, 0, now);
 }
 
 /* --- the end of a template --------------------------------------------- */
@@ -816,6 +811,10 @@ template_fini(struct supervisor *s)
 
 	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL)
 		template_free(t);
-	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL)
-		fork_free(f);
+	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL) {
+		f->w = NULL;
+		f->given_up = false;
+		f->by = NULL;
+		fork_over(f);
+	}
 }

@@ -84,16 +84,6 @@ worker_name(const struct worker *w, char *buf, size_t size)
 
 /* --- coming and going -------------------------------------------------- */
 
-static void
-worker_draw_id(struct worker *w)
-{
-	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
-
-	for (unsigned i = 0; i < WORKER_ID_LEN; i++)
-		w->id[i] = letters[arc4random_uniform(sizeof(letters) - 1)];
-	w->id[WORKER_ID_LEN] = '\0';
-}
-
 struct worker *
 worker_new(struct group *g, uint32_t process)
 {
@@ -111,7 +101,7 @@ worker_new(struct group *g, uint32_t process)
 	w->channel.fd = -1;
 	w->pickup.unread_since = TSTAMP_NEVER;
 	timer_init(&w->pickup.timer, pickup_look);
-	worker_draw_id(w);
+	worker_disown(w);
 	if (process == WORKER_TEMPLATE)
 		return w;
 	s->workers[process] = w;
@@ -131,6 +121,8 @@ worker_new(struct group *g, uint32_t process)
 void
 worker_disown(struct worker *w)
 {
+	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
+
 	(void)keeper_leave(&w->output, NULL, NULL, loop_now(&w->sup->loop));
 	channel_close(w);
 	/* Connections that lie there may linger. */
@@ -140,7 +132,8 @@ worker_disown(struct worker *w)
 	else if (w->child_end != -1)
 		keeper_close(w->group, w->child_end);
 	w->child_end = -1;
-	worker_draw_id(w);
+	for (unsigned i = 0; i < WORKER_ID_LEN; i++)
+		w->id[i] = letters[arc4random_uniform(sizeof(letters) - 1)];
 }
 
 void

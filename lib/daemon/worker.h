@@ -106,7 +106,7 @@ struct worker {
 struct worker *worker_new(struct group *g, uint32_t process);
 void worker_free(struct worker *w);
 
-/* Before another start: no channel and output, and another identifier. */
+/* Before a start: no channel and output, and a new identifier. */
 void worker_disown(struct worker *w);
 
 /* Between them a worker or template has its pid, and its packets are read. */
