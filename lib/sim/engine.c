@@ -3,6 +3,8 @@
  * passes and as the manager asks; and the core as that manager.
  */
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <stdlib.h>
 
@@ -106,12 +108,6 @@ tally_bucket(const struct engine *e, struct tally *t)
 	return t->bucket;
 }
 
-static uint32_t
-tally_most(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * Brings the figures of the app to the present, bucket by bucket, before they
  * change.
@@ -148,11 +144,11 @@ tally_of(struct engine *e, uint32_t app)
 			b->busy += time * t->busy;
 			b->waiting += time * waiting;
 			b->most_processes =
-			    tally_most(b->most_processes, t->processes);
-			b->most_waiting = tally_most(b->most_waiting, waiting);
+			    MAX(b->most_processes, t->processes);
+			b->most_waiting = MAX(b->most_waiting, waiting);
 			out->existing += time * t->existing;
 			out->need += time * t->need;
-			out->most_need = tally_most(out->most_need, t->need);
+			out->most_need = MAX(out->most_need, t->need);
 			if (t->unheld > 0)
 				out->wasted += time * t->idle;
 			t->now = until;
@@ -187,12 +183,11 @@ static void
 tally_read(struct tally *t, tstamp given)
 {
 	for (; t != NULL; t = t->total) {
-		tstamp since =
-		    t->unread_since > given ? t->unread_since : given;
+		tspan lay = t->now - MAX(t->unread_since, given);
 
-		if (t->unread_since != 0 &&
-		    t->now - since > t->out->longest_unread)
-			t->out->longest_unread = t->now - since;
+		if (t->unread_since != 0)
+			t->out->longest_unread =
+			    MAX(t->out->longest_unread, lay);
 	}
 }
 
@@ -329,8 +324,8 @@ worker_read(struct engine *e, struct engine_worker *w)
 		for (struct tally *of = t; of != NULL; of = of->total) {
 			struct series_bucket *b = tally_bucket(e, of);
 
-			if (b != NULL && wait > b->longest_wait)
-				b->longest_wait = wait;
+			if (b != NULL)
+				b->longest_wait = MAX(b->longest_wait, wait);
 		}
 		r->order = events_put(&e->events,
 		    tstamp_add(e->now, r->service), e->manager->workers + n);
@@ -517,8 +512,7 @@ engine_turn(struct engine *e)
 			break;
 		case LOAD_END:
 			if (e->end == TSTAMP_NEVER)
-				e->end = e->now > ENGINE_EPOCH ? e->now
-							       : ENGINE_EPOCH;
+				e->end = MAX(e->now, ENGINE_EPOCH);
 			break;
 		case LOAD_MISTAKE:
 			return -1;
@@ -590,8 +584,7 @@ engine_total(struct result *r)
 		t->wasted += a->wasted;
 		t->idle_while_waiting += a->idle_while_waiting;
 		t->idle_while_unread += a->idle_while_unread;
-		if (a->longest_unread > t->longest_unread)
-			t->longest_unread = a->longest_unread;
+		t->longest_unread = MAX(t->longest_unread, a->longest_unread);
 	}
 }
 
@@ -625,9 +618,9 @@ engine_sum_up(struct engine *e)
 			out->processes += b->processes;
 			out->busy += b->busy;
 			out->most_processes =
-			    tally_most(out->most_processes, b->most_processes);
+			    MAX(out->most_processes, b->most_processes);
 			out->most_waiting =
-			    tally_most(out->most_waiting, b->most_waiting);
+			    MAX(out->most_waiting, b->most_waiting);
 		}
 		out->processes /= length;
 		out->busy /= length;
@@ -756,60 +749,54 @@ driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
 	pool_accept_resumed(&d->pool, app, now);
 }
 
-static void
-driver_act(struct pool_driver *d, const struct action *a, tstamp now)
-{
-	struct engine *e = d->manager.engine;
-	uint32_t request;
-
-	switch ((enum action_kind)a->kind) {
-	case ACTION_SPAWN:
-		pool_spawned(&d->pool, a->process, now);
-		engine_start(e, a->process, a->app,
-		    d->pool.apps[a->app].options.concurrency);
-		break;
-	case ACTION_HAND:
-		engine_give(e, a->process, d->request_of[a->conn]);
-		break;
-	case ACTION_TAKE:
-		request = engine_take(e, a->process);
-		pool_taken(&d->pool, a->process,
-		    request == ILIST_NONE ? ILIST_NONE : d->conn_of[request],
-		    now);
-		break;
-	case ACTION_REFUSE:
-		engine_refuse(e, d->request_of[a->conn],
-		    a->cause == CAUSE_TIMED_OUT ? ENGINE_TIMED_OUT
-						: ENGINE_REFUSED);
-		break;
-	case ACTION_STOP:
-		engine_stop(e, a->process);
-		break;
-	case ACTION_TERM:
-	case ACTION_KILL:
-		engine_kill(e, a->process);
-		break;
-	case ACTION_RESUME:
-		driver_resume(d, a->app, now);
-		break;
-	case ACTION_LOCK:
-	case ACTION_UNLOCK:
-	case ACTION_OVER:
-		abort(); /* no app has a limit, none is closed */
-	case ACTION_SLOW:
-	case ACTION_TELL:
-		break;
-	}
-}
-
 /* Does what the core wants done. */
 static void
 driver_settle(struct pool_driver *d, tstamp now)
 {
+	struct engine *e = d->manager.engine;
 	struct action a;
+	uint32_t request;
 
 	while (pool_next_action(&d->pool, &a))
-		driver_act(d, &a, now);
+		switch ((enum action_kind)a.kind) {
+		case ACTION_SPAWN:
+			pool_spawned(&d->pool, a.process, now);
+			engine_start(e, a.process, a.app,
+			    d->pool.apps[a.app].options.concurrency);
+			break;
+		case ACTION_HAND:
+			engine_give(e, a.process, d->request_of[a.conn]);
+			break;
+		case ACTION_TAKE:
+			request = engine_take(e, a.process);
+			pool_taken(&d->pool, a.process,
+			    request == ILIST_NONE ? ILIST_NONE
+						  : d->conn_of[request],
+			    now);
+			break;
+		case ACTION_REFUSE:
+			engine_refuse(e, d->request_of[a.conn],
+			    a.cause == CAUSE_TIMED_OUT ? ENGINE_TIMED_OUT
+						       : ENGINE_REFUSED);
+			break;
+		case ACTION_STOP:
+			engine_stop(e, a.process);
+			break;
+		case ACTION_TERM:
+		case ACTION_KILL:
+			engine_kill(e, a.process);
+			break;
+		case ACTION_RESUME:
+			driver_resume(d, a.app, now);
+			break;
+		case ACTION_LOCK:
+		case ACTION_UNLOCK:
+		case ACTION_OVER:
+			abort(); /* no app has a limit, none is closed */
+		case ACTION_SLOW:
+		case ACTION_TELL:
+			break;
+		}
 }
 
 /*

@@ -79,9 +79,15 @@ enum trace_field {
 	FIELDS
 };
 
-struct trace {
+struct load_source {
 	const struct load_spec *spec;
-	FILE *file;
+	/* The arrival that load_look() has seen, of a load without clients. */
+	enum load_got got;
+	struct arrival next;
+	bool looked;
+	struct events clients; /* connections to come, by the app's number */
+	/* Of a trace: */
+	FILE *file; /* NULL: there is none */
 	uint32_t last_app; /* the latest: mostly the next one's too */
 	bool titled; /* there can be no titles any more */
 	bool begun; /* there was a connection */
@@ -93,16 +99,6 @@ struct trace {
 	const char *fields[FIELDS]; /* parts of the line */
 	unsigned count; /* fields there are, be it more than these */
 	char line[LINE_LONGEST + 3]; /* its end, and one more than fits */
-};
-
-struct load_source {
-	const struct load_spec *spec;
-	struct trace *trace; /* NULL: there is none */
-	struct events clients; /* connections to come, by the app's number */
-	/* The arrival that load_look() has seen, of a load without clients. */
-	enum load_got got;
-	struct arrival next;
-	bool looked;
 	/* Random numbers are drawn apart: new services change no arrival. */
 	struct prng arrivals;
 	struct prng services;
@@ -265,30 +261,30 @@ load_trace_name(const char *file)
 }
 
 /*
- * Notes a mistake: what is wrong, with a field in quotes unless that is NULL;
- * in the file as a whole if `line` is 0.
+ * Notes a mistake in this line, or if that is 0 in the whole file: what is
+ * wrong, with a field in quotes unless that is NULL.
  */
 static enum load_got
-trace_blame(struct trace *t, uint64_t line, const char *before,
-    const char *field, const char *behind)
+trace_blame(struct load_source *l, const char *before, const char *field,
+    const char *behind)
 {
-	const char *file = load_trace_name(t->spec->trace);
+	const char *file = load_trace_name(l->spec->trace);
 	const size_t most = 40;
 	size_t len;
 
-	text_puts(&t->said, t->mistakes++ > 0 ? "\n" : "");
-	text_escaped(&t->said, file, strlen(file));
-	if (line > 0)
-		text_printf(&t->said, ":%ju", (uintmax_t)line);
-	text_puts(&t->said, ": ");
-	text_puts(&t->said, before);
+	text_puts(&l->said, l->mistakes++ > 0 ? "\n" : "");
+	text_escaped(&l->said, file, strlen(file));
+	if (l->number > 0)
+		text_printf(&l->said, ":%ju", (uintmax_t)l->number);
+	text_puts(&l->said, ": ");
+	text_puts(&l->said, before);
 	if (field != NULL) {
 		len = strlen(field);
-		text_puts(&t->said, "'");
-		text_escaped(&t->said, field, len < most ? len : most);
-		text_puts(&t->said, len < most ? "'" : "...'");
+		text_puts(&l->said, "'");
+		text_escaped(&l->said, field, len < most ? len : most);
+		text_puts(&l->said, len < most ? "'" : "...'");
 	}
-	text_puts(&t->said, behind);
+	text_puts(&l->said, behind);
 	return LOAD_MISTAKE;
 }
 
@@ -335,33 +331,33 @@ field_time(const char *field, tspan *out)
 
 /* Finds the number of the app of a line. False: a mistake, which is noted. */
 static bool
-field_app(struct trace *t, uint32_t *out)
+field_app(struct load_source *l, uint32_t *out)
 {
-	const char *field = t->fields[FIELD_APP];
-	const struct load_spec *spec = t->spec;
+	const char *field = l->fields[FIELD_APP];
+	const struct load_spec *spec = l->spec;
 	uint32_t len = (uint32_t)spec->apps_len;
 	const size_t most = 8;
 
 	for (uint32_t i = 0; i < len; i++) {
-		uint32_t app = (t->last_app + i) % len;
+		uint32_t app = (l->last_app + i) % len;
 
 		if (strcmp(spec->apps[app].name, field) == 0 ||
 		    (*field == '\0' && len == 1)) {
-			*out = t->last_app = app;
+			*out = l->last_app = app;
 			return true;
 		}
 	}
-	(void)trace_blame(t, t->number,
+	(void)trace_blame(l,
 	    *field == '\0' ? "the app is missing" : "there is no app ",
 	    *field == '\0' ? NULL : field, "");
 	for (size_t i = 0; i < len && i < most; i++)
-		text_printf(&t->said, "%s%s",
+		text_printf(&l->said, "%s%s",
 		    i == 0             ? ": write "
 			: i + 1 == len ? " or "
 				       : ", ",
 		    spec->apps[i].name);
 	if (len > most)
-		text_puts(&t->said, ", ...");
+		text_puts(&l->said, ", ...");
 	return false;
 }
 
@@ -386,7 +382,7 @@ field_trimmed(char *text)
  * LOAD_END, or a mistake in a line, which is noted.
  */
 static enum load_got
-trace_line(struct trace *t)
+trace_line(struct load_source *l)
 {
 	char *line, *comma;
 	bool nul = false;
@@ -394,82 +390,82 @@ trace_line(struct trace *t)
 	int c = 0;
 
 	do {
-		if (fgets(t->line, sizeof(t->line), t->file) == NULL)
+		if (fgets(l->line, sizeof(l->line), l->file) == NULL)
 			return LOAD_END;
-		t->number++;
-		line = t->line;
+		l->number++;
+		line = l->line;
 		len = strlen(line);
 		if (len > 0 && line[len - 1] == '\n')
 			line[--len] = '\0';
 		else if (len > LINE_LONGEST)
 			while (c != '\n' && c != EOF)
-				c = getc(t->file);
-		else if (!feof(t->file))
+				c = getc(l->file);
+		else if (!feof(l->file))
 			nul = true;
 		if (nul)
-			return trace_blame(t, t->number,
-			    "a NUL is in this line" WRITE_LINE, NULL, "");
+			return trace_blame(
+			    l, "a NUL is in this line" WRITE_LINE, NULL, "");
 		if (len > LINE_LONGEST)
-			return trace_blame(t, t->number,
-			    "this line is too long" WRITE_LINE, NULL, "");
+			return trace_blame(
+			    l, "this line is too long" WRITE_LINE, NULL, "");
 		/* A spreadsheet puts the mark of UTF-8 before it all. */
-		if (t->number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
+		if (l->number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
 			line += 3;
 		line += strspn(line, " \t\r");
 	} while (*line == '\0' || *line == '#');
-	for (t->count = 0; line != NULL; line = comma) {
+	for (l->count = 0; line != NULL; line = comma) {
 		comma = strchr(line, ',');
 		if (comma != NULL)
 			*comma++ = '\0';
-		if (t->count++ < FIELDS)
-			t->fields[t->count - 1] = field_trimmed(line);
+		if (l->count++ < FIELDS)
+			l->fields[l->count - 1] = field_trimmed(line);
 	}
 	return LOAD_ARRIVAL;
 }
 
 /* Gives the next connection, which may be past the end of the load. */
 static enum load_got
-trace_row(struct trace *t, struct arrival *out)
+trace_row(struct load_source *l, struct arrival *out)
 {
-	const char *const *fields = t->fields;
+	const char *const *fields = l->fields;
 	enum load_got line;
 	bool titles;
 
 	do {
-		line = trace_line(t);
+		line = trace_line(l);
 		if (line != LOAD_ARRIVAL)
 			return line;
 		/* The first line may have titles. */
-		titles = !t->titled && t->count == FIELDS &&
+		titles = !l->titled && l->count == FIELDS &&
 		    isalpha((unsigned char)*fields[FIELD_ARRIVAL]) &&
 		    isalpha((unsigned char)*fields[FIELD_SERVICE]);
-		t->titled = true;
+		l->titled = true;
 	} while (titles);
-	if (t->count != FIELDS)
-		return trace_blame(t, t->number,
-		    t->count < FIELDS ? "fields are missing" WRITE_LINE
+	if (l->count != FIELDS)
+		return trace_blame(l,
+		    l->count < FIELDS ? "fields are missing" WRITE_LINE
 				      : "too many fields" WRITE_LINE,
 		    NULL, "");
 	if (!field_time(fields[FIELD_ARRIVAL], &out->at))
-		return trace_blame(t, t->number, "", fields[FIELD_ARRIVAL],
+		return trace_blame(l, "", fields[FIELD_ARRIVAL],
 		    " is not a time of arrival" WRITE_TIME);
-	if (!field_app(t, &out->app))
+	if (!field_app(l, &out->app))
 		return LOAD_MISTAKE;
 	if (!field_time(fields[FIELD_SERVICE], &out->service))
-		return trace_blame(t, t->number, "", fields[FIELD_SERVICE],
+		return trace_blame(l, "", fields[FIELD_SERVICE],
 		    " is not a time of service" WRITE_TIME);
 	/* Logs count in milliseconds, and some work takes less. */
 	if (out->service == 0)
 		out->service = 1;
-	if (!t->begun && out->at >= TIMES_OF_DAY)
-		t->base = t->last = out->at;
-	t->begun = true;
-	if (out->at < t->last)
-		return trace_blame(t, t->number, "", fields[FIELD_ARRIVAL],
+	if (!l->begun && out->at >= TIMES_OF_DAY)
+		l->base = l->last = out->at;
+	l->begun = true;
+	if (out->at < l->last)
+		return trace_blame(l, "", fields[FIELD_ARRIVAL],
 		    " is earlier than what stands before it: sort the file by "
 		    "time, as sort -t, -k1,1n does");
-	t->last = out->at;
-	out->at -= t->base;
+	l->last = out->at;
+	out->at -= l->base;
 	return LOAD_ARRIVAL;
 }
 
@@ -478,31 +474,32 @@ trace_row(struct trace *t, struct arrival *out)
  * is looked for then, so that it can be put right in one go.
  */
 static enum load_got
-trace_next(struct trace *t, struct arrival *out)
+trace_next(struct load_source *l, struct arrival *out)
 {
-	const tspan length = t->spec->length;
+	const tspan length = l->spec->length;
 	enum load_got what;
 
 	errno = 0;
-	what = trace_row(t, out);
+	what = trace_row(l, out);
 	if (what == LOAD_ARRIVAL)
 		return length != 0 && out->at >= length ? LOAD_END : what;
-	if (what == LOAD_END && t->begun && !ferror(t->file))
+	if (what == LOAD_END && l->begun && !ferror(l->file))
 		return what;
-	if (what == LOAD_END)
-		(void)trace_blame(t, 0,
-		    ferror(t->file) ? strerror(errno)
+	for (unsigned n = 0; n < MISTAKE_LINES && what != LOAD_END &&
+	     l->mistakes < MISTAKES_MAX;
+	     n++)
+		what = trace_row(l, out);
+	l->number = 0;
+	if (l->mistakes == 0)
+		(void)trace_blame(l,
+		    ferror(l->file) ? strerror(errno)
 				    : "no connection is in it: write lines of "
 				      "arrival,app,service time",
 		    NULL, "");
-	for (unsigned n = 0; n < MISTAKE_LINES && what != LOAD_END &&
-	     t->mistakes < MISTAKES_MAX;
-	     n++)
-		what = trace_row(t, out);
-	if (t->mistakes == MISTAKES_MAX && what != LOAD_END &&
-	    getc(t->file) != EOF)
-		(void)trace_blame(t, 0, "and so on", NULL, "");
-	text_put(&t->said, "", 1);
+	else if (what != LOAD_END && l->mistakes == MISTAKES_MAX &&
+	    getc(l->file) != EOF)
+		(void)trace_blame(l, "and so on", NULL, "");
+	text_put(&l->said, "", 1);
 	return LOAD_MISTAKE;
 }
 
@@ -515,21 +512,20 @@ load_open(const struct load_spec *spec)
 	struct prng seeds = { .state = spec->seed };
 	struct load_source *l;
 	struct curve *c;
-	FILE *file = stdin;
+	FILE *file = NULL;
 
-	if (spec->trace != NULL && strcmp(spec->trace, "-") != 0)
-		file = fopen(spec->trace, "re");
-	if (file == NULL)
-		return NULL;
+	if (spec->trace != NULL) {
+		file = strcmp(spec->trace, "-") == 0 ? stdin
+						     : fopen(spec->trace, "re");
+		if (file == NULL)
+			return NULL;
+	}
 	l = result_alloc(1, sizeof(*l));
 	l->spec = spec;
-	if (spec->trace != NULL) {
-		l->trace = result_alloc(1, sizeof(*l->trace));
-		l->trace->spec = spec;
-		l->trace->file = file;
-		text_init(&l->trace->said, 65536);
+	l->file = file;
+	text_init(&l->said, 65536);
+	if (file != NULL)
 		return l;
-	}
 	if (spec->closed) {
 		l->services.state = prng_next(&seeds);
 		l->thoughts.state = prng_next(&seeds);
@@ -577,14 +573,9 @@ load_open(const struct load_spec *spec)
 void
 load_close(struct load_source *l)
 {
-	if (l == NULL)
-		return;
-	if (l->trace != NULL) {
-		if (l->trace->file != stdin)
-			(void)fclose(l->trace->file);
-		text_fini(&l->trace->said);
-		free(l->trace);
-	}
+	if (l->file != NULL && l->file != stdin)
+		(void)fclose(l->file);
+	text_fini(&l->said);
 	free(l->clients.heap);
 	free(l->shares);
 	free(l);
@@ -593,11 +584,7 @@ load_close(struct load_source *l)
 const char *
 load_mistake(const struct load_source *l)
 {
-	const struct trace *t = l->trace;
-
-	if (t == NULL || t->mistakes == 0)
-		return NULL;
-	return t->said.failed ? "the trace is wrong" : t->said.data;
+	return l->said.failed ? "the trace is wrong" : l->said.data;
 }
 
 /* Draws the next arrival, or reads it from the trace. */
@@ -609,8 +596,8 @@ load_draw(struct load_source *l, struct arrival *out)
 	double gap, point, root, time;
 	tstamp at;
 
-	if (l->trace != NULL)
-		return trace_next(l->trace, out);
+	if (l->file != NULL)
+		return trace_next(l, out);
 	if (!(l->rate > 0))
 		return LOAD_END;
 	/*

@@ -1,5 +1,7 @@
 /* The result of a run, and what it is made of. */
 
+#include <sys/param.h>
+
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,8 +38,7 @@ histogram_add(struct histogram *h, tspan value)
 	h->counts[histogram_bucket(value)]++;
 	h->total++;
 	h->sum += (double)value;
-	if (value > h->max)
-		h->max = value;
+	h->max = MAX(h->max, value);
 }
 
 void
@@ -47,8 +48,7 @@ histogram_merge(struct histogram *h, const struct histogram *other)
 		h->counts[i] += other->counts[i];
 	h->total += other->total;
 	h->sum += other->sum;
-	if (other->max > h->max)
-		h->max = other->max;
+	h->max = MAX(h->max, other->max);
 }
 
 tspan
@@ -101,12 +101,10 @@ series_at(struct series *s, tspan at)
 			a.processes += b->processes;
 			a.busy += b->busy;
 			a.waiting += b->waiting;
-			if (b->most_processes > a.most_processes)
-				a.most_processes = b->most_processes;
-			if (b->most_waiting > a.most_waiting)
-				a.most_waiting = b->most_waiting;
-			if (b->longest_wait > a.longest_wait)
-				a.longest_wait = b->longest_wait;
+			a.most_processes =
+			    MAX(a.most_processes, b->most_processes);
+			a.most_waiting = MAX(a.most_waiting, b->most_waiting);
+			a.longest_wait = MAX(a.longest_wait, b->longest_wait);
 			for (unsigned n = 0; n < SERIES_COUNTS; n++)
 				a.counts[n] += b->counts[n];
 			s->buckets[k] = a;

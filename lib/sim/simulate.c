@@ -3,6 +3,8 @@
  * these and with files ends the program at once.
  */
 
+#include <sys/param.h>
+
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -63,10 +65,9 @@ options_value(const struct given *g)
 	    : g->value;
 }
 
-/* False: the text is no number, or over max. */
+/* False: the text is no number, or over max; *out is lost. */
 static bool
-options_to_number(
-    const char *text, unsigned long long max, unsigned long long *out)
+options_to_number(const char *text, uint64_t max, uint64_t *out)
 {
 	char *end;
 
@@ -74,41 +75,6 @@ options_to_number(
 	*out = strtoull(text, &end, 10);
 	return isdigit((unsigned char)*text) && *end == '\0' && errno == 0 &&
 	    *out <= max;
-}
-
-/* NULL; or what would be valid instead of the text. */
-static const char *
-options_read(struct options *o, int option, const char *text)
-{
-	unsigned long long n;
-
-	switch (option) {
-	case SIMULATE_SVG:
-		o->svg = text;
-		break;
-	case SIMULATE_TRACE:
-		o->trace = text;
-		break;
-	case SIMULATE_FOR:
-		if (!conf_parse_span(text, &o->length))
-			return WRITE_SPAN;
-		return o->length > 0 ? NULL : "it must be over 0";
-	case SIMULATE_PROFILE:
-		o->profile_set = true;
-		return words_read_profile(text, &o->profile);
-	case SIMULATE_SEED:
-		if (!options_to_number(text, UINT64_MAX, &n))
-			return "write a number from 0 to 2^64 - 1";
-		o->seed = n;
-		break;
-	case SIMULATE_START_TIME:
-		if (!conf_parse_span(text, &o->start_time))
-			return WRITE_SPAN;
-		return o->start_time <= START_TIME_MAX
-		    ? NULL
-		    : "it may be 10m at most";
-	}
-	return NULL;
 }
 
 /*
@@ -138,16 +104,45 @@ options_find(const struct options *o, int option, const char *app)
 static void
 options_parse(struct options *o, const struct given *given)
 {
-	const char *why = NULL, *valid;
+	const char *why = NULL;
 	bool clients, rate;
 
 	*o = (struct options){
 		.given = given, .start_time = DEFAULT_START_TIME, .seed = 1
 	};
 	for (const struct given *g = given; g->name != NULL; g++) {
-		valid = options_read(o, g->id, g->value);
+		const char *text = g->value, *valid = NULL;
+
+		switch (g->id) {
+		case SIMULATE_FOR:
+			if (!conf_parse_span(text, &o->length))
+				valid = WRITE_SPAN;
+			else if (o->length == 0)
+				valid = "it must be over 0";
+			break;
+		case SIMULATE_PROFILE:
+			o->profile_set = true;
+			valid = words_read_profile(text, &o->profile);
+			break;
+		case SIMULATE_SEED:
+			if (!options_to_number(text, UINT64_MAX, &o->seed))
+				valid = "write a number from 0 to 2^64 - 1";
+			break;
+		case SIMULATE_START_TIME:
+			if (!conf_parse_span(text, &o->start_time))
+				valid = WRITE_SPAN;
+			else if (o->start_time > START_TIME_MAX)
+				valid = "it may be 10m at most";
+			break;
+		case SIMULATE_SVG:
+			o->svg = text;
+			break;
+		case SIMULATE_TRACE:
+			o->trace = text;
+			break;
+		}
 		if (valid != NULL)
-			options_misuse(g, g->value, valid);
+			options_misuse(g, text, valid);
 	}
 	clients = options_find(o, SIMULATE_CLIENTS, NULL) != NULL;
 	rate = options_find(o, SIMULATE_RATE, NULL) != NULL;
@@ -186,9 +181,9 @@ options_load_app(const struct options *o, const struct conf *conf,
 	const struct given *service =
 	    options_find(o, SIMULATE_SERVICE, app->name);
 	double share = DEFAULT_BUSY / load_peak(&o->profile), places = 0;
-	const char *valid;
-	unsigned long long n;
+	const char *valid, *value;
 	tspan span;
+	uint64_t n;
 
 	*out = (struct load_app){
 		.name = app->name,
@@ -222,9 +217,10 @@ options_load_app(const struct options *o, const struct conf *conf,
 		out->rate = 0;
 	if (clients == NULL || !app->pool.sessions)
 		return;
-	if (!options_to_number(options_value(clients), CLIENTS_MAX, &n))
-		options_misuse(clients, options_value(clients),
-		    "write a number from 0 to 1000000");
+	value = options_value(clients);
+	if (!options_to_number(value, CLIENTS_MAX, &n))
+		options_misuse(
+		    clients, value, "write a number from 0 to 1000000");
 	out->clients = (uint32_t)n;
 	if (think == NULL ||
 	    (conf_parse_span(out->typed_think, &span) && span == 0))
@@ -326,8 +322,7 @@ verdict_judge(const struct conf *conf, const struct load_spec *load,
 	}
 	*out = (struct verdict){
 		.needed = busy / conf->apps[app].pool.concurrency,
-		.allowed =
-		    max < conf->max_processes ? max : conf->max_processes,
+		.allowed = MIN(max, conf->max_processes),
 	};
 	if (a->arrived == 0)
 		out->kind = VERDICT_IDLE;
@@ -361,11 +356,7 @@ search_ceiling(const struct search *s, uint32_t n)
 		most += conf->apps[i].pool.max_processes;
 		least += conf->apps[i].pool.min_processes;
 	}
-	if (most > more)
-		most = more;
-	if (least > most)
-		most = least;
-	return most > conf->max_processes ? most : conf->max_processes;
+	return MAX(MAX(MIN(most, more), least), conf->max_processes);
 }
 
 /* Whether n processes would do. */
@@ -393,12 +384,6 @@ search_try(const struct search *s, uint32_t n)
 	return fits;
 }
 
-static uint32_t
-search_bounded(double n)
-{
-	return n < CONF_PROCESSES_MAX ? (uint32_t)n : CONF_PROCESSES_MAX;
-}
-
 /*
  * Between a number that is too small and one that is not, the smallest; 0 if
  * none of those tried is enough.
@@ -410,7 +395,7 @@ search_smallest(const struct search *s, uint32_t low, uint32_t high)
 
 	for (unsigned i = 1; i < DOUBLINGS && !good && high > low; i++) {
 		low = high;
-		high = search_bounded(2.0 * high);
+		high = MIN(2 * high, CONF_PROCESSES_MAX);
 		good = high > low && search_try(s, high);
 	}
 	while (good && high - low > 1) {
@@ -445,9 +430,8 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 		if (v->kind <= VERDICT_FITS || once)
 			continue;
 		s = (struct search){ of, conf, app, v->allowed, false };
-		high = search_bounded(ceil(v->needed) + 1);
-		if (high <= v->allowed)
-			high = search_bounded(v->allowed + 1.0);
+		high = (uint32_t)fmin(
+		    fmax(ceil(v->needed), v->allowed) + 1, CONF_PROCESSES_MAX);
 		v->tried = true;
 		n = search_smallest(&s, v->allowed, high);
 		if (n == 0) {
@@ -463,8 +447,7 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 		if (v->ceiling == conf->max_processes)
 			v->ceiling = 0;
 	}
-	r->total.max_processes =
-	    sum < conf->max_processes ? sum : conf->max_processes;
+	r->total.max_processes = MIN(sum, conf->max_processes);
 }
 
 /* --- the command -------------------------------------------------------- */

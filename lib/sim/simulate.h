@@ -20,18 +20,18 @@
 
 /* --- events to come ------------------------------------------------------- */
 
-/*
- * A binary heap: the earliest event first, and those of one time in the order
- * in which they were put, which core/deadlines.h does not keep. An event cannot
- * be taken back: its owner remembers its `order`, and ignores any other.
- */
 struct event {
 	tstamp at;
 	uint64_t order; /* unique, and never 0 */
 	uint32_t number; /* the caller's */
 };
 
-/* Zeroes are empty; free() of the heap is the owner's. */
+/*
+ * A binary heap: the earliest event first, and those of one time in the order
+ * in which they were put, which core/deadlines.h does not keep. An event cannot
+ * be taken back: its owner ignores each but that of the `order` it remembers.
+ * Zeroes are empty; the owner frees the heap.
+ */
 struct events {
 	struct event *heap;
 	size_t count;
@@ -45,7 +45,6 @@ events_before(const struct event *a, const struct event *b)
 	return a->at < b->at || (a->at == b->at && a->order < b->order);
 }
 
-/* Returns the order of the event. */
 static inline uint64_t
 events_put(struct events *q, tstamp at, uint32_t number)
 {
@@ -72,7 +71,6 @@ events_first(const struct events *q)
 	return q->count == 0 ? TSTAMP_NEVER : q->heap[0].at;
 }
 
-/* There is an event. */
 static inline struct event
 events_pop(struct events *q)
 {
@@ -98,9 +96,9 @@ events_pop(struct events *q)
 void *result_alloc(size_t n, size_t size);
 
 /*
- * A distribution of times. Each power of two is cut into 64 equal buckets: a
- * percentile is at most 1/64 too high, and exact under 64 ns and at the
- * maximum. Times over 2^50 ns (13 days) share the last bucket.
+ * A distribution of times, in 64 buckets for each power of two: a percentile is
+ * at most 1/64 too high, and exact under 64 ns and at the maximum. Times over
+ * 2^50 ns (13 days) share the last bucket.
  */
 #define HISTOGRAM_PART 64
 #define HISTOGRAM_LAST 50
@@ -124,7 +122,7 @@ double histogram_within(const struct histogram *h, tspan value);
 
 /*
  * Figures over time, in buckets of equal width: when time runs past the last
- * one, two become one. The last of `used` holds what came so far.
+ * one, two become one.
  */
 #define SERIES_BUCKETS 512
 
@@ -136,9 +134,9 @@ enum series_count {
 };
 
 struct series_bucket {
-	double processes; /* integral, in process-nanoseconds, as in status */
-	double busy; /* likewise: those with a session in service */
-	double waiting; /* likewise: connections */
+	double processes; /* integral over time, in nanoseconds, as the next */
+	double busy; /* with a session in service */
+	double waiting; /* connections */
 	uint32_t most_processes;
 	uint32_t most_waiting;
 	tspan longest_wait; /* of connections that a process began with */
@@ -151,18 +149,17 @@ struct series {
 	struct series_bucket buckets[SERIES_BUCKETS];
 };
 
-/* at: 0 or later. */
 struct series_bucket *series_at(struct series *s, tspan at);
 
 /*
- * Of an app, or of all together. Time 0 is the start of the load. Figures of
- * processes are those from then to the end of the load; connections that are
- * still there then are followed to their ends. Always: arrived = completed +
- * refused + timed_out + lost + unfinished.
+ * Of an app, or of all together. Figures of processes are those from the start
+ * to the end of the load; connections that are still there then are followed to
+ * their ends. Always: arrived = completed + refused + timed_out + lost +
+ * unfinished.
  */
 struct result_app {
-	const char *name; /* of the app; NULL: the total */
-	uint32_t max_processes; /* that it may have at most; 0: unknown */
+	const char *name; /* NULL: the total */
+	uint32_t max_processes; /* 0: unknown */
 	uint64_t arrived;
 	uint64_t completed;
 	uint64_t refused; /* by the manager, or for want of a backlog */
@@ -171,29 +168,24 @@ struct result_app {
 	uint64_t lost; /* with a process that was killed */
 	uint64_t unfinished; /* still there when the run was given up */
 	double work; /* service times of all that arrived, in nanoseconds */
-	/*
-	 * From arrival to the moment at which a process begins with it, be it
-	 * in a backlog, in a queue, or unread in the socket of a process; of
-	 * the unfinished ones, what they have waited.
-	 */
+	/* From arrival until a process begins, or the run ends. */
 	struct histogram wait;
-	uint64_t spawned; /* the first ones included */
-	uint64_t spawned_running; /* only those from time 0 on */
+	uint64_t spawned;
+	uint64_t spawned_running; /* since the start of the load */
 	uint64_t ended; /* processes that exited, before the end of the run */
 	uint64_t taken; /* connections taken back unread */
-	double processes; /* mean; starting, idle and active, as in status */
-	double existing; /* mean; leaving ones included */
-	double busy; /* mean; with a connection in service */
+	/* Means: */
+	double processes; /* starting, idle and active, as in status */
+	double existing; /* leaving ones included */
+	double busy; /* with a connection in service */
+	double need; /* what target_wait takes, by the manager's estimate */
+	double wasted; /* idle while a connection of the app waits unheld */
 	tspan target_wait; /* that the manager keeps; 0: none */
-	double need; /* mean; processes that this takes, by its estimate */
 	uint32_t most_need;
 	uint32_t most_processes; /* leaving ones not included */
 	uint32_t most_waiting;
-	/* A connection waits unheld while a process of its app idles. */
-	tspan idle_while_waiting;
-	double wasted; /* mean; processes that were idle so */
-	/* A connection lies unread in a busy process beside an idle one. */
-	tspan idle_while_unread;
+	tspan idle_while_waiting; /* a process, while one waits unheld */
+	tspan idle_while_unread; /* while one lies unread in a busy process */
 	tspan longest_unread; /* of one connection */
 	struct series series;
 };
@@ -201,7 +193,7 @@ struct result_app {
 struct result {
 	const char *manager; /* its name */
 	tspan length; /* of the load; a trace's: its last arrival */
-	tspan ran; /* virtual time until the last connection had ended */
+	tspan ran; /* until the last connection had ended */
 	uint64_t events; /* arrivals, ends of sessions, starts, exits, ticks */
 	struct result_app total;
 	struct result_app *apps;
@@ -214,7 +206,7 @@ result_fini(struct result *r)
 	free(r->apps);
 }
 
-/* Connections turned away, for whatever reason. */
+/* Connections turned away. */
 static inline uint64_t
 result_refusals(const struct result_app *r)
 {
@@ -244,14 +236,12 @@ tspan load_service_mean(const struct service *s);
 
 /*
  * How the rate changes, whose mean over the run, or over each period, is that
- * of the app: so profiles can be compared. A day goes from midnight to
- * midnight: lowest at 4 (an eighth of the mean), highest at 11 and at 20 (1.8
- * and 1.7 times the mean); between these points the rate runs straight.
+ * of the app: so profiles can be compared.
  */
 enum profile_kind {
 	PROFILE_STEADY,
 	PROFILE_BURST, /* at a random time of each period */
-	PROFILE_DAY,
+	PROFILE_DAY, /* from midnight to midnight */
 	PROFILE_RAMP, /* from nothing to twice the mean, and back */
 };
 
@@ -279,7 +269,7 @@ struct load_app {
 
 /* The same description and seed give the same load. */
 struct load_spec {
-	const struct load_app *apps; /* an app's number is its place here */
+	const struct load_app *apps; /* by number */
 	size_t apps_len;
 	bool closed; /* clients come again, and there are no rates */
 	struct profile profile;
@@ -325,10 +315,7 @@ struct arrival load_take(struct load_source *l);
 /* A connection has ended, now: a client of the app thinks, and comes again. */
 void load_left(struct load_source *l, uint32_t app, bool served, tstamp now);
 
-/*
- * After LOAD_MISTAKE: "FILE:LINE: what is wrong there", a line for each of the
- * first mistakes of the trace; else NULL.
- */
+/* After LOAD_MISTAKE: "FILE:LINE: …", a line for each mistake; else NULL. */
 const char *load_mistake(const struct load_source *l);
 
 /* The name of a trace in messages: "-" is standard input. */
@@ -342,18 +329,16 @@ const char *load_trace_name(const char *file);
  * it. Our core is such a manager; so is each peer that tests compare it with.
  *
  * The engine tells what has happened, the manager answers with the engine's
- * services. These never call the manager back: what they bring about is told
- * later, at the same virtual time at the earliest. At one instant the order
- * is: ends of requests, starts and exits as they were brought about, then
- * arrivals in the order of the load, then a tick.
+ * services, which never call it back: what they bring about is told later. At
+ * one instant the order is: ends of requests, starts and exits as they were
+ * brought about, then arrivals in the order of the load, then a tick.
  *
  * Workers are numbers that the manager chooses, 0 … its `workers` - 1, free
  * again after exited(). Requests are numbers that the engine gives, 0 … the
  * manager's `requests` - 1, free after their end.
  *
- * A worker serves `concurrency` requests at a time, each for as long as the
- * load says. Further requests that it is given lie in its socket, unread, in
- * order; it reads the next when it has finished one, as a real worker does.
+ * A worker serves `concurrency` requests at a time. Further ones that it is
+ * given lie in its socket, unread, in order, until it has finished one.
  */
 
 /* When the load starts, by the manager's clock: the core wants more than 0. */
@@ -368,18 +353,14 @@ struct manager_ops {
 	/* A request to be given to a worker, kept until then, or refused. */
 	void (*arrived)(
 	    struct manager *m, uint32_t app, uint32_t request, tstamp now);
-	/* The start_time of the worker is over. */
 	void (*ready)(struct manager *m, uint32_t worker, tstamp now);
-	/*
-	 * The request has been served and its number is free. The worker has
-	 * begun with one that lay unread in its socket, if there is any.
-	 */
+	/* The request is served; the worker has begun with the next unread. */
 	void (*finished)(
 	    struct manager *m, uint32_t worker, uint32_t request, tstamp now);
 	/*
-	 * The worker is gone, and its number is free when this returns.
-	 * killed: what it was serving is lost. What lay unread can be had back
-	 * here by engine_take(), and only here; else it is lost too.
+	 * The worker's number is free when this returns. What lay unread is
+	 * lost unless engine_take() takes it back now; killed: what was in
+	 * service is lost, too.
 	 */
 	void (*exited)(
 	    struct manager *m, uint32_t worker, bool killed, tstamp now);
@@ -400,13 +381,12 @@ struct manager {
 
 /*
  * Plays all of the load, and goes on until all connections have ended, but at
- * most an hour longer; undoes the manager then. The manager is started so long
- * before the load that the workers it asks for at once are ready then. More
+ * most an hour longer; undoes the manager then. The manager is started
+ * start_time (from a start to ready; under ENGINE_EPOCH) before the load. More
  * than manager->requests connections at once are refused before the manager
  * hears of them, so it must be what the manager can hold and one more. The same
- * load and manager give the same *out, which result_fini() undoes.
- * start_time: from a start to ready; under ENGINE_EPOCH. False: a mistake in
- * the trace, which stderr was told; the program ends if that cannot be opened.
+ * load and manager give the same *out. False: a mistake in the trace, which
+ * stderr was told; the program ends if that cannot be opened.
  */
 bool engine_run(const struct load_spec *spec, tspan start_time,
     struct manager *m, struct result *out);
@@ -416,12 +396,11 @@ void engine_start(
     struct engine *e, uint32_t worker, uint32_t app, uint32_t concurrency);
 
 /*
- * The worker finishes what it has, unread requests included, and exits. From
- * now on it no longer counts among the processes, and may not be given any.
+ * The worker finishes what it has, unread requests included, and exits. It may
+ * be given no more, and counts no longer.
  */
 void engine_stop(struct engine *e, uint32_t worker);
 
-/* The worker exits, whatever it is doing. */
 void engine_kill(struct engine *e, uint32_t worker);
 
 /* Gives a worker that is ready a request that no worker holds. */
@@ -444,29 +423,16 @@ void engine_need(
     struct engine *e, uint32_t app, tspan target_wait, uint32_t need);
 
 /*
- * The core itself, as the daemon drives it, with a backlog in front of each app
- * such as the kernel has. conf must outlive it. seed is that of the core's own
- * jitters.
+ * The core as the daemon drives it, with a backlog in front of each app such as
+ * the kernel has. conf must outlive it; seed: of the core's own jitters.
  */
 struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 
 /* --- words.c: as they are typed and shown ------------------------------- */
 
 /*
- * A reader gives NULL; or what would be valid, and leaves *out untouched.
- * Durations are those of pool.conf(5), a share is percent.
- *
- *	fixed:TIME, or TIME alone
- *	exponential:MEAN
- *	lognormal:MEAN,SIGMA
- *	lognormal:p50=TIME,p99=TIME
- *	uniform:SHORTEST,LONGEST
- *	bimodal:TIME,RARE,SHARE
- *
- *	steady
- *	burst[:FACTOR[,LENGTH[,PERIOD]]]
- *	day[:PERIOD]
- *	ramp
+ * A reader gives NULL; or what would be valid, and leaves *out untouched. The
+ * forms are those of apppoolctl(8).
  */
 const char *words_read_service(const char *text, struct service *out);
 const char *words_read_profile(const char *text, struct profile *out);
@@ -488,7 +454,7 @@ struct words words_count(uint64_t n);
 /* Three places at most, and no exponent: "0.25", "12.3", "4711". */
 struct words words_number(double n);
 
-/* How long that share of its connections waited at most. */
+/* The wait that a share of the connections did not exceed. */
 struct words words_wait(const struct result_app *r, double share);
 
 /* As they are read: "burst:10,5s,1m", "exponential:50ms". */
@@ -497,7 +463,7 @@ struct words words_service(const struct service *s);
 
 /* --- view.c and picture.c ----------------------------------------------- */
 
-/* 99 of 100 connections shall not wait longer, and none be turned away. */
+/* 99 of 100 connections shall not wait longer. */
 #define VERDICT_WAIT TSPAN_MSECONDS(100)
 
 enum verdict_kind {
@@ -527,10 +493,8 @@ struct simulation {
 	const struct verdict *verdicts; /* of the apps; NULL: there are none */
 };
 
-/* The figures, for people. A failed write shows in ferror(out). */
+/* For people; as JSON. A failed write shows in ferror(out). */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
-
-/* The whole result as one JSON object. */
 void view_json(const struct simulation *s, const struct result *r, FILE *out);
 
 /*

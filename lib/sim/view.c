@@ -268,6 +268,7 @@ static void
 json_figures(struct emit *j, const struct result_app *r)
 {
 	const struct histogram *h = &r->wait;
+	const bool promise = r->target_wait != 0;
 
 	emit_put_uint(j, "accepted", r->arrived);
 	emit_put_uint(j, "completed", r->completed);
@@ -294,18 +295,14 @@ json_figures(struct emit *j, const struct result_app *r)
 	emit_put_number(j, "existing", r->existing);
 	emit_put_number(j, "busy", r->busy);
 	emit_put_uint(j, "most_processes", r->most_processes);
-	if (r->target_wait == 0) {
-		emit_put_null(j, "target_wait");
-		emit_put_null(j, "kept");
-		emit_put_null(j, "need");
-		emit_put_null(j, "most_need");
-	} else {
+	if (promise)
 		emit_put_span(j, "target_wait", r->target_wait);
-		emit_put_percent(j, "kept",
-		    100 * histogram_within(&r->wait, r->target_wait));
-		emit_put_number(j, "need", r->need);
-		emit_put_uint(j, "most_need", r->most_need);
-	}
+	else
+		emit_put_null(j, "target_wait");
+	emit_put_percent(j, "kept",
+	    promise ? 100 * histogram_within(h, r->target_wait) : NAN);
+	emit_put_number(j, "need", promise ? r->need : NAN);
+	emit_put_number(j, "most_need", promise ? r->most_need : NAN);
 	emit_put_uint(j, "max_waiting", r->most_waiting);
 	emit_put_span(j, "idle_while_waiting", r->idle_while_waiting);
 	emit_put_number(j, "idle_waste", view_waste(r));
