@@ -25,30 +25,23 @@
 static bool
 set_app(struct client *cl, const char *name)
 {
-	if (name == NULL)
-		return true;
-	if (target_group(cl, name) == NULL)
-		return false;
-	cl->app = strdup(name);
-	if (cl->app == NULL)
-		client_error(cl, "%s", strerror(errno));
-	return cl->app != NULL;
+	cl->app = name;
+	return name == NULL || target_group(cl, name) != NULL;
 }
 
 static void
-run_status(struct client *cl, char *const *args)
+run_status(struct client *cl)
 {
-	cl->wants = set_app(cl, args[0]);
+	cl->wants = set_app(cl, cl->said.words[1]);
 	cl->format = cl->json ? STATUS_JSON : STATUS_TEXT;
 }
 
 /* The names alone; as JSON all of the status but the workers. */
 static void
-run_apps(struct client *cl, char *const *args)
+run_apps(struct client *cl)
 {
 	const struct supervisor *s = cl->all->sup;
 
-	(void)args;
 	cl->wants = cl->json;
 	cl->format = STATUS_JSON_APPS;
 	for (uint32_t n = 0; n < s->pool.napps && !cl->json; n++)
@@ -57,13 +50,15 @@ run_apps(struct client *cl, char *const *args)
 }
 
 static void
-run_metrics(struct client *cl, char *const *args)
+run_metrics(struct client *cl)
 {
-	cl->format = args[0] == NULL ? STATUS_METRICS : STATUS_OPENMETRICS;
+	cl->format =
+	    cl->said.words[1] == NULL ? STATUS_METRICS : STATUS_OPENMETRICS;
 	if (cl->json)
 		client_error(
 		    cl, "metrics has no JSON; status -j has the same figures");
-	else if (args[0] != NULL && strcmp(args[0], "openmetrics") != 0)
+	else if (cl->said.words[1] != NULL &&
+	    strcmp(cl->said.words[1], "openmetrics") != 0)
 		client_error(cl, "usage: metrics [openmetrics]");
 	else
 		cl->wants = true;
@@ -71,11 +66,12 @@ run_metrics(struct client *cl, char *const *args)
 
 /* Of an app that is gone there may be events. */
 static void
-run_events(struct client *cl, char *const *args)
+run_events(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 	const char *wrong;
-	struct follow *f = follow_new(&s->events, args, cl->json, &wrong);
+	struct follow *f =
+	    follow_new(&s->events, cl->said.words + 1, cl->json, &wrong);
 
 	if (f == NULL) {
 		client_error(cl, "usage: events [APP] [-n N] [-f]; %s", wrong);
@@ -159,9 +155,9 @@ ready_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-run_wait(struct client *cl, char *const *args)
+run_wait(struct client *cl)
 {
-	if (!set_app(cl, args[0]))
+	if (!set_app(cl, cl->said.words[1]))
 		return;
 	cl->came = loop_now(&cl->all->sup->loop);
 	client_wait_while(cl, ready_goes_on);
@@ -180,14 +176,13 @@ put_address(struct client *cl, struct emit *j, const char *address)
 
 /* In the words of pool.conf. */
 static void
-run_listeners(struct client *cl, char *const *args)
+run_listeners(struct client *cl)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct app_listener *l;
 	const struct counter_address *address;
 	struct emit j;
 
-	(void)args;
 	emit_init(&j, &cl->out);
 	if (cl->json)
 		emit_array(&j);
@@ -208,9 +203,9 @@ run_listeners(struct client *cl, char *const *args)
  * line says why the app has failed, which a connection alone would not show.
  */
 static void
-run_ping(struct client *cl, char *const *args)
+run_ping(struct client *cl)
 {
-	const struct group *g = target_group(cl, args[0]);
+	const struct group *g = target_group(cl, cl->said.words[1]);
 	const struct app_listener *l, *first = NULL;
 	const char *protocol, *why = NULL;
 	char failure[GROUP_FAILURE_MAX];
@@ -221,7 +216,7 @@ run_ping(struct client *cl, char *const *args)
 		return;
 	a = &g->sup->pool.apps[g->app];
 	if (a->phase != APP_RUNNING) {
-		client_error(cl, "%s is %s", args[0],
+		client_error(cl, "%s is %s", cl->said.words[1],
 		    g->closing && !g->sup->stopping ? "being removed"
 						    : app_state_name(a));
 		return;
@@ -234,7 +229,7 @@ run_ping(struct client *cl, char *const *args)
 				g->conf->listen.list[i].text) == 0)
 				first = l;
 	if (first == NULL) {
-		client_error(cl, "%s listens nowhere", args[0]);
+		client_error(cl, "%s listens nowhere", cl->said.words[1]);
 		return;
 	}
 	if (a->failed)
@@ -311,11 +306,10 @@ reload_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-run_reload(struct client *cl, char *const *args)
+run_reload(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 
-	(void)args;
 	if (s->stopping) {
 		client_error(cl, "the daemon is stopping");
 	} else if (client_may_wait(cl)) {
@@ -347,11 +341,10 @@ reopen_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-run_reopen(struct client *cl, char *const *args)
+run_reopen(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 
-	(void)args;
 	if (s->config->log != CONF_LOG_FILE) {
 		client_tell(cl, "the log is no file: nothing to open anew");
 	} else if (client_may_wait(cl)) {
@@ -362,12 +355,12 @@ run_reopen(struct client *cl, char *const *args)
 
 /* The end of the daemon is the end of the answer. */
 static void
-run_stop(struct client *cl, char *const *args)
+run_stop(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 
-	if (args[0] != NULL) {
-		steer_run(cl, COMMAND_STOP, args);
+	if (cl->said.words[1] != NULL) {
+		steer_run(cl, COMMAND_STOP);
 		return;
 	}
 	client_tell(cl, "stopping");
@@ -379,11 +372,10 @@ run_stop(struct client *cl, char *const *args)
 /* --- version and help --------------------------------------------------- */
 
 static void
-run_version(struct client *cl, char *const *args)
+run_version(struct client *cl)
 {
 	struct emit j;
 
-	(void)args;
 	if (!cl->json) {
 		client_tell(cl, "apppoold " APPPOOL_VERSION);
 		return;
@@ -396,7 +388,7 @@ run_version(struct client *cl, char *const *args)
 }
 
 static void
-run_help(struct client *cl, char *const *args)
+run_help(struct client *cl)
 {
 	struct emit j;
 
@@ -405,7 +397,8 @@ run_help(struct client *cl, char *const *args)
 		emit_object(&j);
 	for (const struct command *c = commands; c < commands + COMMANDS; c++) {
 		if (c->kind == COMMAND_LOCAL ||
-		    (args[0] != NULL && strcmp(args[0], c->name) != 0))
+		    (cl->said.words[1] != NULL &&
+			strcmp(cl->said.words[1], c->name) != 0))
 			continue;
 		if (cl->json)
 			emit_put_string(&j, c->name, c->does);
@@ -417,7 +410,8 @@ run_help(struct client *cl, char *const *args)
 		emit_object_end(&j);
 		text_puts(&cl->out, "\n");
 	} else if (cl->out.len == 0) {
-		client_error(cl, "unknown command %.64s; see help", args[0]);
+		client_error(
+		    cl, "unknown command %.64s; see help", cl->said.words[1]);
 	}
 }
 
@@ -447,8 +441,9 @@ allow_member(int fd, const struct ucred *peer, gid_t gid)
  * something, and an event names who has. False: the client was told.
  */
 static bool
-allow_change(struct client *cl, const struct command_line *line, tstamp now)
+allow_change(struct client *cl, tstamp now)
 {
+	const struct command_line *line = &cl->said;
 	const struct supervisor *s = cl->all->sup;
 	const gid_t group = s->config->control_gid;
 	struct ucred peer = { 0 };
@@ -521,7 +516,7 @@ command_split(char *line, size_t len, struct command_line *out)
  * The functions of all commands but those of steer.c; the arguments end with
  * NULL.
  */
-static void (*const runs[COMMANDS])(struct client *, char *const *) = {
+static void (*const runs[COMMANDS])(struct client *) = {
 	[COMMAND_APPS] = run_apps,
 	[COMMAND_EVENTS] = run_events,
 	[COMMAND_HELP] = run_help,
@@ -539,8 +534,8 @@ static void (*const runs[COMMANDS])(struct client *, char *const *) = {
 void
 command_run(struct client *cl, size_t len, tstamp now)
 {
-	struct command_line line;
-	const char *wrong = command_split(cl->line, len, &line);
+	const struct command_line *line = &cl->said;
+	const char *wrong = command_split(cl->line, len, &cl->said);
 	const struct command *command;
 	const char *name, *nearest;
 	enum command_id id;
@@ -550,11 +545,11 @@ command_run(struct client *cl, size_t len, tstamp now)
 		client_error(cl, "%s", wrong);
 		return;
 	}
-	cl->json = line.json;
+	cl->json = line->json;
 	/* An answer in JSON is one value and nothing else. */
-	cl->watches = line.progress && !line.json;
-	name = line.words[0];
-	nargs = line.nwords - 1;
+	cl->watches = line->progress && !line->json;
+	name = line->words[0];
+	nargs = line->nwords - 1;
 	id = command_find(name);
 	if (id == COMMANDS || commands[id].kind == COMMAND_LOCAL) {
 		nearest = command_nearest(name);
@@ -570,11 +565,10 @@ command_run(struct client *cl, size_t len, tstamp now)
 	if (nargs < command->least ||
 	    (nargs > command->most && command->further[0] == '\0'))
 		client_error(cl, "usage: %s%s", name, command->arguments);
-	else if (command->kind == COMMAND_CHANGES &&
-	    !allow_change(cl, &line, now))
+	else if (command->kind == COMMAND_CHANGES && !allow_change(cl, now))
 		return;
 	else if (runs[id] != NULL)
-		runs[id](cl, line.words + 1);
+		runs[id](cl);
 	else
-		steer_run(cl, id, line.words + 1);
+		steer_run(cl, id);
 }

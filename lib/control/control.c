@@ -139,7 +139,6 @@ client_close(struct client *cl)
 	follow_free(cl->follow);
 	TAILQ_REMOVE(&all->list, cl, next);
 	text_fini(&cl->out);
-	free(cl->app);
 	free(cl->targets);
 	free(cl);
 	all->n--;
@@ -291,7 +290,8 @@ later:
 		client_close(cl);
 }
 
-void
+/* Begins to send the answer. May close the client. */
+static void
 client_answer(struct client *cl, tstamp now)
 {
 	client_count(cl, cl->waits == WAIT_EVENTS);
@@ -378,12 +378,11 @@ control_turn(struct control *all, tstamp now)
 	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
 		if (cl->state != CLIENT_WAITING)
 			continue;
-		if (cl->waits == WAIT_EVENTS && follow_has_more(cl->follow)) {
-			client_answer(cl, now);
-		} else if (cl->waits == WAIT_APPS && !client_must_wait(cl)) {
+		if (cl->waits == WAIT_APPS && !client_must_wait(cl))
 			cl->waits = WAIT_NOTHING;
+		if (cl->waits == WAIT_NOTHING ||
+		    (cl->waits == WAIT_EVENTS && follow_has_more(cl->follow)))
 			client_answer(cl, now);
-		}
 	}
 }
 

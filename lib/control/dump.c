@@ -37,22 +37,6 @@ struct dump {
 
 /* --- in the lane -------------------------------------------------------- */
 
-static void
-dump_to_log(const struct dump *d)
-{
-	const char *at = d->piece, *end = d->piece + d->len;
-
-	while (at < end) {
-		const char *eol = memchr(at, '\n', (size_t)(end - at));
-		int len = (int)((eol == NULL ? end : eol) - at);
-
-		if (len > 0)
-			log_info("%.*s", len, at);
-		at += len + 1;
-	}
-	(void)log_flush(LOG_PATIENCE);
-}
-
 /* All is written, or the rest will never be. */
 static void
 dump_finish(struct dump *d)
@@ -76,8 +60,17 @@ dump_work(struct lane_job *job)
 	size_t done = 0;
 
 	if (d->path == NULL) {
-		if (d->piece != NULL)
-			dump_to_log(d);
+		while (d->piece != NULL && done < d->len) {
+			const char *at = d->piece + done;
+			const char *eol = memchr(at, '\n', d->len - done);
+			size_t len =
+			    eol == NULL ? d->len - done : (size_t)(eol - at);
+
+			if (len > 0)
+				log_info("%.*s", (int)len, at);
+			done += len + 1;
+		}
+		(void)log_flush(LOG_PATIENCE);
 		return;
 	}
 	if (d->fd == -1 && d->error == 0) {

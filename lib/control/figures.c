@@ -1,8 +1,9 @@
 /*
  * The figures of the snapshot, each a line of a table, and how they are
- * written: as JSON, as words for the log, as metrics. The keys and the families
- * are explained in apppoolctl(8). Single processes have no metrics: each would
- * be a new time series.
+ * written: as JSON, as words for the log, as metrics. What has to be measured
+ * (resident sizes, backlogs, percentiles) is measured as its piece is written:
+ * for thousands of workers at once that would hold the loop up. Single
+ * processes have no metrics: each would be a new time series.
  *
  * The text format of Prometheus (0.0.4) and OpenMetrics 1.0 have the same
  * samples. They differ in the lines before them: Prometheus has neither units
@@ -14,6 +15,8 @@
 #include <string.h>
 
 #include "control/room.h"
+#include "daemon/group.h"
+#include "sys/procinfo.h"
 
 /*
  * A piece ends at so many bytes, or when it has cost so much: a worker costs
@@ -61,15 +64,12 @@ struct figure {
 	bool sessions; /* as a metric, for apps with sessions alone */
 };
 
-#define D(key_, form_, needs_, field_) \
+#define FIGURE(struct_, key_, form_, needs_, field_) \
 	.key = key_, .form = FORM_##form_, .needs = needs_, \
-	.at = offsetof(struct status, field_)
-#define A(key_, form_, needs_, field_) \
-	.key = key_, .form = FORM_##form_, .needs = needs_, \
-	.at = offsetof(struct status_app, field_)
-#define W(key_, form_, needs_, field_) \
-	.key = key_, .form = FORM_##form_, .needs = needs_, \
-	.at = offsetof(struct status_worker, field_)
+	.at = offsetof(struct struct_, field_)
+#define D(...) FIGURE(status, __VA_ARGS__)
+#define A(...) FIGURE(status_app, __VA_ARGS__)
+#define W(...) FIGURE(status_worker, __VA_ARGS__)
 #define COUNTER(metric_, help_) .metric = metric_, .help = help_, .counts = true
 #define GAUGE(metric_, help_) .metric = metric_, .help = help_
 #define IN_STATE .metric = "processes", .label = "state"
@@ -311,32 +311,90 @@ static const struct figure worker_figures[] = {
 	{ .form = FORM_LAST },
 };
 
-/* --- JSON --------------------------------------------------------------- */
+/* --- measuring ---------------------------------------------------------- */
 
 static void
-put_ends(struct emit *j, const uint64_t *exits)
+measure_window(const struct window *w, tstamp now, struct status_spans *out)
 {
-	emit_object(j);
-	for (unsigned end = 0; end < PROCESS_ENDS; end++)
-		if (exits[end] != 0)
-			emit_put_uint(j,
-			    process_end_name((enum process_end)end),
-			    exits[end]);
-	emit_object_end(j);
+	out->p50 = window_share(w, 0.5, now);
+	out->p90 = window_share(w, 0.9, now);
+	out->p99 = window_share(w, 0.99, now);
+	out->max = window_share(w, 1, now);
 }
 
 static void
-put_keepers(struct emit *j, const struct status_app *a)
+measure_app(const struct status *st, struct status_app *a)
 {
-	emit_array(j);
-	for (uint32_t i = 0; i < a->nkeepers; i++) {
-		emit_object(j);
-		emit_put_uint(j, "pid", (uint64_t)a->keepers[i].pid);
-		emit_put_bool(j, "answers", a->keepers[i].answers);
-		emit_object_end(j);
+	const struct group *g = st->sup->groups[a->number];
+	const struct app *app = &st->sup->pool.apps[a->number];
+	const struct worker *w = worker_find(st->sup, a->template.pid);
+	const tstamp now = loop_now(&st->sup->loop);
+	struct status_measured *m = &a->measured;
+	const struct app_listener *l;
+	struct procinfo info;
+	long backlog, depth;
+	double kept = -1;
+
+	/* The pid means this process only as long as it is a template. */
+	if (w != NULL && w->template != NULL &&
+	    procinfo_read(a->template.pid, false, &info) == 0) {
+		a->has |= HAS_TEMPLATE_RSS;
+		a->template.rss = (uint64_t)info.rss;
 	}
-	emit_array_end(j);
+	/* The process may be gone, and another have its place. */
+	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
+		return;
+
+	/* Connections in the kernel that the app has not accepted yet. */
+	backlog = a->has & HAS_CLIENTS ? 0 : -1;
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		depth =
+		    backlog == -1 ? -1 : listener_depth(&l->acceptor.listener);
+		backlog = depth == -1 ? -1 : backlog + depth;
+	}
+	if (backlog != -1) {
+		a->has |= HAS_BACKLOG;
+		m->backlog = (uint64_t)backlog;
+	} else if (a->has & HAS_CLIENTS) {
+		m->no_backlog =
+		    "this kernel has no unix_diag module, and there are more "
+		    "sockets than are counted in /proc/net/unix";
+	}
+	if (backlog != -1 && !(a->has & HAS_SESSIONS)) {
+		a->has |= HAS_WAITING;
+		a->waiting = (uint64_t)backlog;
+	}
+	if (a->target_wait > 0)
+		kept = window_within(&app->queue_wait, a->target_wait, now);
+	if (kept >= 0) {
+		a->has |= HAS_KEPT;
+		m->kept = 100 * kept;
+	}
+	a->has |= HAS_WINDOWS;
+	m->rate = window_rate(&app->queue_wait, g->since, now);
+	measure_window(&app->queue_wait, now, &m->queue_wait);
+	measure_window(&app->session_time, now, &m->session_time);
 }
+
+static void
+measure_worker(const struct status *st, struct status_worker *w)
+{
+	const struct worker *now = st->sup->workers[w->process];
+	struct procinfo info;
+
+	/*
+	 * The pid means this process only as long as the worker has it. The
+	 * size of interest is that of an adapter's program.
+	 */
+	if (w->pid == 0 || now == NULL || now->pid != w->pid ||
+	    procinfo_read(w->pid, now->adapted, &info) == -1)
+		return;
+	w->has |= HAS_PROCINFO;
+	w->rss = (uint64_t)info.rss;
+	w->cpu = info.cpu;
+}
+
+/* --- JSON --------------------------------------------------------------- */
 
 /* Writes the value at p behind a key, or a number behind a metric's name. */
 static void
@@ -345,6 +403,7 @@ put_value(struct status *st, enum form form, const void *p)
 	const bool metric = st->format >= STATUS_METRICS;
 	const struct status_list *list = p;
 	const struct status_spans *spans = p;
+	const struct status_app *a = &st->apps[st->app];
 	struct emit *j = &st->json;
 	const char *s;
 	uint64_t us;
@@ -404,10 +463,22 @@ put_value(struct status *st, enum form form, const void *p)
 		emit_object_end(j);
 		break;
 	case FORM_ENDS:
-		put_ends(j, p);
+		emit_object(j);
+		for (enum process_end end = 0; end < PROCESS_ENDS; end++)
+			if (((const uint64_t *)p)[end] != 0)
+				emit_put_uint(j, process_end_name(end),
+				    ((const uint64_t *)p)[end]);
+		emit_object_end(j);
 		break;
 	case FORM_KEEPERS:
-		put_keepers(j, &st->apps[st->app]);
+		emit_array(j);
+		for (uint32_t i = 0; i < a->nkeepers; i++) {
+			emit_object(j);
+			emit_put_uint(j, "pid", (uint64_t)a->keepers[i].pid);
+			emit_put_bool(j, "answers", a->keepers[i].answers);
+			emit_object_end(j);
+		}
+		emit_array_end(j);
 		break;
 	default:
 		emit_number(j, *(const double *)p);
@@ -462,7 +533,7 @@ write_item(struct status *st)
 		text_puts(&st->piece, "\n");
 		st->ended = true;
 	} else if (!st->app_begun) {
-		status_measure_app(st, a);
+		measure_app(st, a);
 		emit_break(j);
 		put_row(st, app_figures, a, a->has);
 		if (workers) {
@@ -474,7 +545,7 @@ write_item(struct status *st)
 		return APP_COST;
 	} else if (st->worker < (size_t)a->first + a->count) {
 		w = &st->workers[st->worker++];
-		status_measure_worker(st, w);
+		measure_worker(st, w);
 		emit_break(j);
 		put_row(st, worker_figures, w, w->has);
 		emit_object_end(j);
@@ -641,7 +712,7 @@ write_metric(struct status *st)
 	uint32_t needs;
 
 	if (!st->begun && st->app < st->napps) {
-		status_measure_app(st, &st->apps[st->app++]);
+		measure_app(st, &st->apps[st->app++]);
 		return APP_COST;
 	}
 	st->begun = true;

@@ -33,7 +33,7 @@ follow_new(const struct ring *events, char *const *args, bool json,
     const char **why_out)
 {
 	struct follow *f = calloc(1, sizeof(*f));
-	struct ring_place place;
+	struct ring_place next;
 	struct event event;
 
 	*why_out = f == NULL ? strerror(ENOMEM) : NULL;
@@ -65,9 +65,15 @@ follow_new(const struct ring *events, char *const *args, bool json,
 		follow_free(f);
 		return NULL;
 	}
-	ring_begin(events, &place);
-	while (events_next(events, &place, &event))
+	ring_begin(events, &f->place);
+	next = f->place;
+	while (events_next(events, &next, &event))
 		f->found += follow_wants(f, &event);
+	/* The place is that of the first of the newest that are wanted. */
+	next = f->place;
+	for (uint64_t n = f->found;
+	     n > f->last && events_next(events, &next, &event); f->place = next)
+		n -= follow_wants(f, &event);
 	return f;
 }
 
@@ -116,30 +122,11 @@ put_event(struct text *to, const struct event *event, bool json)
 	text_puts(to, "\n");
 }
 
-bool
-follow_has_more(const struct follow *f)
-{
-	return f->place.number < (f->on ? f->events->next : f->end);
-}
-
 const char *
 follow_next(struct follow *f, size_t *len_out)
 {
-	struct ring_place next;
 	struct event event;
-	uint64_t n;
 
-	if (!f->begun) {
-		/* At the first of the newest events that are wanted. */
-		f->begun = true;
-		n = f->found;
-		ring_begin(f->events, &f->place);
-		next = f->place;
-		while (n > f->last && events_next(f->events, &next, &event)) {
-			n -= follow_wants(f, &event);
-			f->place = next;
-		}
-	}
 	text_clear(&f->piece);
 	if (!follow_has_more(f) && (f->said || f->on))
 		return NULL;

@@ -3,10 +3,10 @@
 
 /*
  * The room of the control socket, by the file that defines each function; a
- * file calls those before it, and none after it. A client says one line and is
- * given the answer as fast as it reads. Nothing waits for a client, and its
- * costs have a bound. A user other than root and the daemon's own is a
- * stranger, who can keep nobody else out.
+ * file calls those before it. A client says one line and is given the answer as
+ * fast as it reads. Nothing waits for a client, and its costs have a bound. A
+ * user other than root and the daemon's own is a stranger, who can keep nobody
+ * else out.
  */
 
 #include <sys/queue.h>
@@ -34,7 +34,6 @@ struct dump;
 
 /* --- status.c: one snapshot of everything ------------------------------- */
 
-/* The forms that it is written in. */
 enum status_format {
 	STATUS_JSON,
 	STATUS_JSON_APPS, /* the same without the workers */
@@ -148,7 +147,7 @@ struct status_spans {
 	tspan max;
 };
 
-/* Measured as the app is written: too slow for a snapshot of all apps. */
+/* Measured as the app is written: */
 struct status_measured {
 	uint64_t backlog;
 	const char *no_backlog; /* why it cannot be known; or NULL */
@@ -235,26 +234,17 @@ status_string(const struct status *st, size_t string)
 	return string == STATUS_NO_STRING ? NULL : st->strings.data + string;
 }
 
-/*
- * Copies what is to be shown; app NULL: all. NULL and errno (ENOENT: no such
- * app).
- */
+/* app NULL: all. NULL and errno (ENOENT: no such app). */
 struct status *status_take(struct supervisor *s, const char *app,
     enum status_format format, tstamp now);
 
-/* st may be NULL. */
 void status_free(struct status *st);
-
-/* Measure what is written next. */
-void status_measure_app(const struct status *st, struct status_app *a);
-void status_measure_worker(const struct status *st, struct status_worker *w);
 
 /* --- figures.c: how it is written --------------------------------------- */
 
 /*
- * Gives the next piece, of a bounded size, which stays until the next call, so
- * that the status of thousands of workers holds up no hand-over. NULL: that was
- * all.
+ * Gives the next piece, of a bounded size, so that the status of thousands of
+ * workers holds up no hand-over; it stays until the next call. NULL: no more.
  */
 const char *figures_next(struct status *st, size_t *len_out);
 
@@ -275,35 +265,45 @@ struct follow {
 	bool on; /* and what happens later */
 	bool json;
 	uint64_t found; /* events about the app, so far */
-	bool begun; /* place is that of the next event */
-	struct ring_place place;
+	struct ring_place place; /* of the next event */
 	uint64_t end; /* no event of this number or later; unless on */
 	bool said; /* something, so far */
 	struct text piece;
 };
 
 /*
- * Begins as the arguments say: "[APP] [-n N] [-f]" in any order, NULL behind
- * the last; they are to stay. NULL, and what is wrong.
+ * args: "[APP] [-n N] [-f]" in any order, and NULL; they are to stay. NULL, and
+ * what is wrong.
  */
 struct follow *follow_new(const struct ring *events, char *const *args,
     bool json, const char **why_out);
 
-/* f may be NULL. */
 void follow_free(struct follow *f);
 
 /*
- * Gives the next piece, which may be empty and stays until the next call;
- * NULL: that was all, up to now if it follows.
+ * Gives the next piece, which may be empty and stays until the next call; NULL:
+ * no more, up to now if it follows.
  */
 const char *follow_next(struct follow *f, size_t *len_out);
 
-/* Whether events came since follow_next() gave all. */
-bool follow_has_more(const struct follow *f);
+/* Whether there are events, or were since follow_next() gave all. */
+static inline bool
+follow_has_more(const struct follow *f)
+{
+	return f->place.number < (f->on ? f->events->next : f->end);
+}
 
 /* --- control.c ----------------------------------------------------------- */
 
 #define CLIENT_LINE_MAX 4096 /* without its newline */
+
+/* A line, taken apart. */
+struct command_line {
+	bool json; /* the line began so, */
+	bool progress; /* or so: words that are left out */
+	char *words[COMMAND_WORDS_MAX + 1]; /* of the line; and NULL */
+	size_t nwords; /* at least 1 */
+};
 
 enum client_state {
 	CLIENT_READING,
@@ -319,7 +319,7 @@ enum client_wait {
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
 };
 
-/* How far what a client waits for is: "3 of 8 ready". */
+/* "3 of 8 ready" */
 struct progress {
 	uint32_t done;
 	uint32_t of; /* 0: nothing to be told */
@@ -340,7 +340,8 @@ struct client {
 	bool counted; /* in nwaiting */
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
 	size_t len;
-	char *app; /* of status and wait; owned; NULL: all */
+	struct command_line said; /* in the line */
+	const char *app; /* of status and wait; NULL: all */
 	struct targets *targets; /* of what it waits for; owned; or NULL */
 	bool (*goes_on)(struct client *, struct progress *out);
 	struct reload_answer *reload; /* a reference; NULL: waits for none */
@@ -381,26 +382,21 @@ struct control {
 	struct dump *dump; /* of the state, under way; NULL: none */
 };
 
-/* Begins to send the answer. May close the client. */
-void client_answer(struct client *cl, tstamp now);
-
 /* False: too many wait, and the client was told so. */
 bool client_may_wait(struct client *cl);
 
 /*
- * Has the client wait as long as goes_on returns true, which is asked at once,
- * and at the end of turns of the loop, in which alone anything changes. goes_on
- * says how far things are, and tells the client the end.
+ * Has the client wait as long as goes_on returns true, which is asked at once
+ * and at the end of turns of the loop; goes_on tells the client the end.
  */
 void client_wait_while(
     struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
 
-/*
- * Add to the answer: lines of text, in JSON one object; and the last line of
- * an unsuccessful answer.
- */
+/* Adds to the answer: lines of text, in JSON one object. */
 void client_tell(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Adds the last line of an unsuccessful answer. */
 void client_error(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -424,35 +420,26 @@ struct target {
 	const char *name; /* of the app; lies behind the list */
 };
 
-/* Processes may end, and others have their numbers, while the client waits. */
 struct targets {
 	char *names; /* behind the last */
 	size_t len;
 	struct target list[];
 };
 
-/* The group of this name, if need be one that is leaving; NULL: none. */
+/* If need be one that is leaving. */
 struct group *target_lookup(const struct supervisor *s, const char *name);
 
 /* The same; NULL: the client was told that there is none. */
 struct group *target_group(struct client *cl, const char *name);
 
-/* The one app that these words, or workers among them, are of; else NULL. */
+/* The one app that all of these words, or workers among them, are of. */
 const struct group *target_subject(
     const struct supervisor *s, char *const *words);
 
 /* Does what a command wants; the answer is one line, when it is done. */
-void steer_run(struct client *cl, enum command_id id, char *const *words);
+void steer_run(struct client *cl, enum command_id id);
 
 /* --- command.c: the commands of the socket, see apppoolctl(8) ------------ */
-
-/* A line, taken apart. */
-struct command_line {
-	bool json; /* the line began so, */
-	bool progress; /* or so: words that are left out */
-	char *words[COMMAND_WORDS_MAX + 1]; /* of the line; and NULL */
-	size_t nwords; /* at least 1 */
-};
 
 /*
  * Takes a line of len bytes apart; line[len] is there and may be written to.

@@ -1,8 +1,4 @@
-/*
- * The snapshot: all that the pool counts, of one instant. What has to be
- * measured (resident sizes, backlogs, percentiles) is measured as its piece is
- * written: for thousands of workers at once that would hold the loop up.
- */
+/* The snapshot: all that the pool counts, of one instant. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,7 +11,6 @@
 #include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/worker.h"
-#include "sys/procinfo.h"
 
 /* Far above any piece: the last item may be an app with all its addresses. */
 #define PIECE_MAX (1024 * 1024)
@@ -338,87 +333,4 @@ status_free(struct status *st)
 	text_fini(&st->piece);
 	text_fini(&st->words);
 	free(st);
-}
-
-/* --- measuring ---------------------------------------------------------- */
-
-static void
-measure_window(const struct window *w, tstamp now, struct status_spans *out)
-{
-	out->p50 = window_share(w, 0.5, now);
-	out->p90 = window_share(w, 0.9, now);
-	out->p99 = window_share(w, 0.99, now);
-	out->max = window_share(w, 1, now);
-}
-
-void
-status_measure_app(const struct status *st, struct status_app *a)
-{
-	const struct group *g = st->sup->groups[a->number];
-	const struct app *app = &st->sup->pool.apps[a->number];
-	const struct worker *w = worker_find(st->sup, a->template.pid);
-	const tstamp now = loop_now(&st->sup->loop);
-	struct status_measured *m = &a->measured;
-	const struct app_listener *l;
-	struct procinfo info;
-	long backlog, depth;
-	double kept = -1;
-
-	/* The pid means this process only as long as it is a template. */
-	if (w != NULL && w->template != NULL &&
-	    procinfo_read(a->template.pid, false, &info) == 0) {
-		a->has |= HAS_TEMPLATE_RSS;
-		a->template.rss = (uint64_t)info.rss;
-	}
-	/* The process may be gone, and another have its place. */
-	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
-		return;
-
-	/* Connections in the kernel that the app has not accepted yet. */
-	backlog = a->has & HAS_CLIENTS ? 0 : -1;
-	TAILQ_FOREACH(l, &g->listeners, next) {
-		depth =
-		    backlog == -1 ? -1 : listener_depth(&l->acceptor.listener);
-		backlog = depth == -1 ? -1 : backlog + depth;
-	}
-	if (backlog != -1) {
-		a->has |= HAS_BACKLOG;
-		m->backlog = (uint64_t)backlog;
-	} else if (a->has & HAS_CLIENTS) {
-		m->no_backlog =
-		    "this kernel has no unix_diag module, and there are more "
-		    "sockets than are counted in /proc/net/unix";
-	}
-	if (backlog != -1 && !(a->has & HAS_SESSIONS)) {
-		a->has |= HAS_WAITING;
-		a->waiting = (uint64_t)backlog;
-	}
-	if (a->target_wait > 0)
-		kept = window_within(&app->queue_wait, a->target_wait, now);
-	if (kept >= 0) {
-		a->has |= HAS_KEPT;
-		m->kept = 100 * kept;
-	}
-	a->has |= HAS_WINDOWS;
-	m->rate = window_rate(&app->queue_wait, g->since, now);
-	measure_window(&app->queue_wait, now, &m->queue_wait);
-	measure_window(&app->session_time, now, &m->session_time);
-}
-
-void
-status_measure_worker(const struct status *st, struct status_worker *w)
-{
-	const struct worker *now = st->sup->workers[w->process];
-	struct procinfo info;
-
-	/*
-	 * The pid means this process only as long as the worker has it. The
-	 * size of interest is that of an adapter's program.
-	 */
-	if (w->pid == 0 || now == NULL || now->pid != w->pid ||
-	    procinfo_read(w->pid, now->adapted, &info) == -1)
-		return;
-	w->has |= HAS_PROCINFO;
-	w->rss = (uint64_t)info.rss;
-	w->cpu = info.cpu;
 }

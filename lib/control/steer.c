@@ -21,14 +21,15 @@
 struct group *
 target_lookup(const struct supervisor *s, const char *name)
 {
-	struct group *g = group_find(s, name);
+	struct group *found = NULL;
 
 	/* An app that has left the configuration may still have work to do. */
-	for (uint32_t n = 0; n < s->pool.napps && g == NULL; n++)
+	for (uint32_t n = 0; n < s->pool.napps; n++)
 		if (s->groups[n] != NULL &&
-		    strcmp(s->groups[n]->conf->name, name) == 0)
-			g = s->groups[n];
-	return g;
+		    strcmp(s->groups[n]->conf->name, name) == 0 &&
+		    (found == NULL || !s->groups[n]->closing))
+			found = s->groups[n];
+	return found;
 }
 
 /*
@@ -442,13 +443,13 @@ resize_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_resize(struct client *cl, struct group *g, char *const *words, tstamp now)
+steer_resize(struct client *cl, struct group *g, tstamp now)
 {
 	char why[SIZE_WHY];
 	uint64_t size[2];
 
 	for (int i = 0; i < 2; i++) {
-		const char *word = words[1 + i];
+		const char *word = cl->said.words[2 + i];
 
 		if (number_parse(word, strlen(word), &size[i]) &&
 		    size[i] <= CONF_PROCESSES_MAX)
@@ -502,11 +503,10 @@ hold_goes_on(struct client *cl, struct progress *out)
 
 /* An app that is drained already is waited for. */
 static void
-steer_drain(struct client *cl, struct group *g, char *const *words, tstamp now)
+steer_drain(struct client *cl, struct group *g, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
 
-	(void)words;
 	if (a->phase == APP_RUNNING) {
 		hold_drain(g, now);
 	} else if (a->leaving.why != END_DRAINED) {
@@ -517,9 +517,8 @@ steer_drain(struct client *cl, struct group *g, char *const *words, tstamp now)
 }
 
 static void
-steer_stop(struct client *cl, struct group *g, char *const *words, tstamp now)
+steer_stop(struct client *cl, struct group *g, tstamp now)
 {
-	(void)words;
 	hold_stop(g, now);
 	client_wait_while(cl, hold_goes_on);
 }
@@ -557,12 +556,12 @@ run_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_resume(struct client *cl, struct group *g, char *const *words, tstamp now)
+steer_resume(struct client *cl, struct group *g, tstamp now)
 {
 	if (g->hold.stopped) {
 		client_error(cl,
 		    "%s is %s, and not drained: start has it run again",
-		    words[0], app_state_name(&g->sup->pool.apps[g->app]));
+		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]));
 		return;
 	}
 	if (g->hold.muted)
@@ -571,19 +570,19 @@ steer_resume(struct client *cl, struct group *g, char *const *words, tstamp now)
 }
 
 static void
-steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
+steer_start(struct client *cl, struct group *g, tstamp now)
 {
 	if (g->hold.muted) {
 		client_error(cl,
 		    "%s is %s, and not stopped: resume has it run again",
-		    words[0], app_state_name(&g->sup->pool.apps[g->app]));
+		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]));
 		return;
 	}
 	if (g->hold.stopped && !g->drained) {
 		client_error(cl,
 		    "%s still serves what is in the backlog of its listeners: "
 		    "try again when it does not",
-		    words[0]);
+		    g->conf->name);
 		return;
 	}
 	if (g->hold.stopped)
@@ -592,12 +591,11 @@ steer_start(struct client *cl, struct group *g, char *const *words, tstamp now)
 }
 
 void
-steer_run(struct client *cl, enum command_id id, char *const *words)
+steer_run(struct client *cl, enum command_id id)
 {
 	/* A command is for one app, whose name comes first, or for targets. */
 	static const struct {
-		void (*app)(
-		    struct client *, struct group *, char *const *, tstamp);
+		void (*app)(struct client *, struct group *, tstamp);
 		void (*targets)(struct client *, tstamp);
 	} steers[COMMANDS] = {
 		[COMMAND_DETACH] = { .targets = steer_detach },
@@ -609,6 +607,7 @@ steer_run(struct client *cl, enum command_id id, char *const *words)
 		[COMMAND_STOP] = { .app = steer_stop },
 	};
 	const bool app = steers[id].app != NULL;
+	char **words = cl->said.words + 1;
 	char *const name[] = { words[0], NULL };
 	struct supervisor *s = cl->all->sup;
 	const tstamp now = loop_now(&s->loop);
@@ -624,7 +623,7 @@ steer_run(struct client *cl, enum command_id id, char *const *words)
 	if (!app)
 		steers[id].targets(cl, now);
 	else if (t->process == ILIST_NONE)
-		steers[id].app(cl, s->groups[t->app], words, now);
+		steers[id].app(cl, s->groups[t->app], now);
 	else
 		client_error(cl, "%s is a worker of %s; this takes an app",
 		    words[0], t->name);
