@@ -383,50 +383,17 @@ ping_connect(const char *address, tspan timeout)
 
 struct ping {
 	const char *app;
-	const char *path;
 	const char *address;
 	const char *failed; /* why, as the daemon says; NULL: it has not */
-	tspan timeout;
 	tspan took;
-	bool connected;
+	bool good;
 	char error[200]; /* why there is no answer; "": there is one */
 	struct ping_answer answer;
 };
 
-static void
-set_error(struct ping *p, const char *what)
-{
-	if (errno == ETIMEDOUT)
-		(void)snprintf(p->error, sizeof(p->error), "%s within %g s",
-		    p->connected ? "no whole answer" : "not connected",
-		    tspan_to_seconds(p->timeout));
-	else
-		(void)snprintf(p->error, sizeof(p->error), "%s: %s", what,
-		    strerror(errno));
-}
-
-static void
-talk(struct ping *p, int fd, tstamp end)
-{
-	struct ask_source source = { .fd = fd, .end = end };
-	struct ping_answer *a = &p->answer;
-	FILE *from = ask_open(&source);
-	struct text request;
-
-	text_init(&request, REQUEST_MAX);
-	ping_put_request(a->protocol, p->path, &request);
-	/* A server may refuse without reading all: its answer is read. */
-	(void)send(fd, request.data, request.len, MSG_NOSIGNAL);
-	text_fini(&request);
-	if (from == NULL || !ping_read(a, from))
-		set_error(p, "no whole answer");
-	if (from != NULL)
-		(void)fclose(from);
-}
-
 /* Tells the result. False: standard output does not take it. */
 static bool
-tell_result(const struct ping *p, bool good, bool json)
+tell_result(const struct ping *p, bool json)
 {
 	const struct ping_answer *a = &p->answer;
 	struct text why, line;
@@ -453,7 +420,7 @@ tell_result(const struct ping *p, bool good, bool json)
 		text_put(&why, "", 1);
 		object = json_pack("{ss ss ss sb so sf ss ss?}", "app", p->app,
 		    "address", p->address, "protocol",
-		    conf_protocol_name(a->protocol), "good", good, "status",
+		    conf_protocol_name(a->protocol), "good", p->good, "status",
 		    a->status == 0 ? json_null()
 				   : json_integer((json_int_t)a->status),
 		    "time", tspan_to_seconds(p->took), "text", why.data,
@@ -490,6 +457,43 @@ is_path(const char *path)
 	return true;
 }
 
+/* Asks the app itself; the end of the time is that of source. */
+static void
+ping_ask(struct ping *p, const char *path, tspan timeout)
+{
+	struct ping_answer *a = &p->answer;
+	const bool raw = a->protocol == CONF_PROTOCOL_RAW;
+	const tstamp began = clock_now();
+	struct ask_source source = { .fd = ping_connect(p->address, timeout),
+		.end = began + timeout };
+	const bool connected = source.fd != -1;
+	FILE *from = connected ? ask_open(&source) : NULL;
+	struct text request;
+
+	if (from != NULL && !raw) {
+		text_init(&request, REQUEST_MAX);
+		ping_put_request(a->protocol, path, &request);
+		/* A server may refuse without reading all. */
+		(void)send(source.fd, request.data, request.len, MSG_NOSIGNAL);
+		text_fini(&request);
+	}
+	if (from != NULL && (raw || ping_read(a, from)))
+		p->good = raw ? p->failed == NULL : ping_is_good(a);
+	else if (errno == ETIMEDOUT)
+		(void)snprintf(p->error, sizeof(p->error), "%s within %g s",
+		    connected ? "no whole answer" : "not connected",
+		    tspan_to_seconds(timeout));
+	else
+		(void)snprintf(p->error, sizeof(p->error), "%s: %s",
+		    connected ? "no whole answer" : "cannot connect",
+		    strerror(errno));
+	p->took = clock_now() - began;
+	if (from != NULL)
+		(void)fclose(from);
+	if (connected)
+		(void)close(source.fd);
+}
+
 int
 ping_run(const struct ask *daemon, const char *app, const char *path)
 {
@@ -498,24 +502,21 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	enum conf_protocol *const protocol = &p.answer.protocol;
 	const char *named, *known;
 	json_t *where = NULL;
-	tstamp began;
-	bool good;
-	int fd, status;
+	int status;
 
-	p.app = app;
-	p.path = path == NULL ? "/" : path;
-	if (!is_path(p.path)) {
+	path = path == NULL ? "/" : path;
+	if (!is_path(path)) {
 		(void)fputs("apppoolctl: --path: a path begins with /, is "
 			    "printable and without spaces\n",
 		    stderr);
 		return EX_USAGE;
 	}
-	p.timeout = daemon->timeout == 0 ? TIMEOUT : daemon->timeout;
 	status = ask_json(daemon, words, &where);
 	/* An app that does not exist is no result of a health check. */
 	if (status != EX_OK)
 		return status == CTL_REFUSED ? EX_UNAVAILABLE : status;
 	named = form_string(where, "protocol");
+	p.app = app;
 	p.address = form_string(where, "address");
 	p.failed = form_string(where, "failed");
 	*protocol = CONF_PROTOCOL_RAW;
@@ -529,22 +530,9 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 		json_decref(where);
 		return EX_UNAVAILABLE;
 	}
-
-	began = clock_now();
-	fd = ping_connect(p.address, p.timeout);
-	p.connected = fd != -1;
-	if (!p.connected)
-		set_error(&p, "cannot connect");
-	else if (*protocol != CONF_PROTOCOL_RAW)
-		talk(&p, fd, began + p.timeout);
-	p.took = clock_now() - began;
-	if (fd != -1)
-		(void)close(fd);
-	good = *protocol == CONF_PROTOCOL_RAW
-	    ? p.connected && p.failed == NULL
-	    : p.connected && ping_is_good(&p.answer);
-	status = good ? EX_OK : CTL_REFUSED;
-	if (!tell_result(&p, good, daemon->json)) {
+	ping_ask(&p, path, daemon->timeout == 0 ? TIMEOUT : daemon->timeout);
+	status = p.good ? EX_OK : CTL_REFUSED;
+	if (!tell_result(&p, daemon->json)) {
 		perror("apppoolctl: stdout");
 		status = EX_IOERR;
 	}
