@@ -10,6 +10,8 @@
  * nor the type info, and there a counter's name has the ending of its samples.
  */
 
+#include <sys/param.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -313,14 +315,16 @@ static const struct figure worker_figures[] = {
 
 /* --- measuring ---------------------------------------------------------- */
 
-static void
-measure_window(const struct window *w, tstamp now, struct status_spans *out)
-{
-	out->p50 = window_share(w, 0.5, now);
-	out->p90 = window_share(w, 0.9, now);
-	out->p99 = window_share(w, 0.99, now);
-	out->max = window_share(w, 1, now);
-}
+/* Percentiles of the last minute. */
+static const struct {
+	const char *name;
+	double share;
+} shares[STATUS_SHARES] = {
+	{ "p50", 0.5 },
+	{ "p90", 0.9 },
+	{ "p99", 0.99 },
+	{ "max", 1 },
+};
 
 static void
 measure_app(const struct status *st, struct status_app *a)
@@ -372,8 +376,12 @@ measure_app(const struct status *st, struct status_app *a)
 	}
 	a->has |= HAS_WINDOWS;
 	m->rate = window_rate(&app->queue_wait, g->since, now);
-	measure_window(&app->queue_wait, now, &m->queue_wait);
-	measure_window(&app->session_time, now, &m->session_time);
+	for (unsigned i = 0; i < STATUS_SHARES; i++) {
+		m->queue_wait[i] =
+		    window_share(&app->queue_wait, shares[i].share, now);
+		m->session_time[i] =
+		    window_share(&app->session_time, shares[i].share, now);
+	}
 }
 
 static void
@@ -402,18 +410,17 @@ put_value(struct status *st, enum form form, const void *p)
 {
 	const bool metric = st->format >= STATUS_METRICS;
 	const struct status_list *list = p;
-	const struct status_spans *spans = p;
+	const uint64_t *counts = p;
 	const struct status_app *a = &st->apps[st->app];
 	struct emit *j = &st->json;
 	const char *s;
-	uint64_t us;
 
 	switch (form) {
 	case FORM_UINT32:
 		emit_uint(j, *(const uint32_t *)p);
 		break;
 	case FORM_UINT64:
-		emit_uint(j, *(const uint64_t *)p);
+		emit_uint(j, *counts);
 		break;
 	case FORM_BOOL:
 		if (metric)
@@ -425,9 +432,7 @@ put_value(struct status *st, enum form form, const void *p)
 		emit_span(j, *(const tspan *)p);
 		break;
 	case FORM_USECONDS:
-		us = *(const uint64_t *)p;
-		emit_span(
-		    j, us < INT64_MAX / 1000 ? (tspan)us * 1000 : INT64_MAX);
+		emit_span(j, (tspan)MIN(*counts, INT64_MAX / 1000) * 1000);
 		break;
 	case FORM_PERCENT:
 		if (metric)
@@ -456,18 +461,16 @@ put_value(struct status *st, enum form form, const void *p)
 		break;
 	case FORM_SPANS:
 		emit_object(j);
-		emit_put_span(j, "p50", spans->p50);
-		emit_put_span(j, "p90", spans->p90);
-		emit_put_span(j, "p99", spans->p99);
-		emit_put_span(j, "max", spans->max);
+		for (unsigned i = 0; i < STATUS_SHARES; i++)
+			emit_put_span(j, shares[i].name, ((const tspan *)p)[i]);
 		emit_object_end(j);
 		break;
 	case FORM_ENDS:
 		emit_object(j);
 		for (enum process_end end = 0; end < PROCESS_ENDS; end++)
-			if (((const uint64_t *)p)[end] != 0)
-				emit_put_uint(j, process_end_name(end),
-				    ((const uint64_t *)p)[end]);
+			if (counts[end] != 0)
+				emit_put_uint(
+				    j, process_end_name(end), counts[end]);
 		emit_object_end(j);
 		break;
 	case FORM_KEEPERS:

@@ -140,12 +140,7 @@ struct status_limit {
 	struct limiter_figures locks;
 };
 
-struct status_spans {
-	tspan p50;
-	tspan p90;
-	tspan p99;
-	tspan max;
-};
+#define STATUS_SHARES 4 /* percentiles, in figures.c */
 
 /* Measured as the app is written: */
 struct status_measured {
@@ -153,8 +148,8 @@ struct status_measured {
 	const char *no_backlog; /* why it cannot be known; or NULL */
 	double kept; /* percent of connections within target_wait */
 	double rate; /* connections that processes were given in a second */
-	struct status_spans queue_wait;
-	struct status_spans session_time;
+	tspan queue_wait[STATUS_SHARES];
+	tspan session_time[STATUS_SHARES];
 };
 
 struct status_app {
