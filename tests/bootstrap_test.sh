@@ -1,13 +1,13 @@
 #!/bin/sh
-# What make says and does about packages that are missing, on machines that have
-# each file that proves one, but hardly a program.
+# Missing packages, as make names and installs them, on machines that have each
+# file that proves one, but hardly a program.
 
 file_setup() {
 	mkdir "$DIR/contrib" "$DIR/bin"
 	sed '/^needs=/,/^.$/s,  */[^ ]*, /,' contrib/bootstrap \
 	    >"$DIR/contrib/bootstrap"
 	printf '#!/bin/sh\n' >"$DIR/contrib/peers"
-	# It talks, and it knows all packages but those in the file unknown.
+	# Our apt-get talks, and knows all packages but those in the file unknown.
 	cat >"$DIR/apt-get" <<-END
 	#!/bin/sh
 	echo 'Reading package lists...'

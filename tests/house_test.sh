@@ -118,8 +118,7 @@ testHalfOfTheFunctionsHave12Lines() {
 	assert_fault 'a function has 11.5 lines in the median, 12 are the least'
 }
 
-# What some rooms have yet to reach is for `make lint`: their budgets of lines,
-# and what follows from these.
+# Budgets that rooms have yet to reach are for `make lint`.
 testEveryFunctionStructNameAndHeaderOfThisHouseIsInOrder() {
 	"$PYTHON" tests/house >"$DIR/said"
 	assertContains "$(cat "$DIR/said")" 'functions are exported'

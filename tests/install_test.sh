@@ -1,7 +1,7 @@
 #!/bin/sh
 # make install puts files where they belong, and uninstall removes these alone.
 
-# What was built is installed from a copy: another PREFIX has some of it built
+# The programs are installed from a copy: another PREFIX has some of it built
 # anew, and other tests run programs of the one there is.
 file_setup() {
 	mkdir "$DIR/build"

@@ -106,7 +106,7 @@ testTheConnectionOfASuspendedProgramGoesToTheNext() {
 	    restart_delay = 10ms' accept web
 	worker=$(status apps web workers 0 pid)
 	pause_process "$(program)"
-	# Its successor answers.
+	# The successor answers.
 	assertNotNull "$(web)"
 	await is_gone "$worker"
 	assertEquals 0 "$(status apps web lost)"

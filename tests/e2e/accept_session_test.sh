@@ -149,7 +149,7 @@ testAForkedChildThatDiesEndsItsSession() {
 	starts 'concurrency = 2 max_processes = 1' accept web --fork 2
 	web 'kill 9' 2>/dev/null
 	await status_is 1 apps web completed
-	# Another child has taken its place.
+	# A sibling has taken the place of the child.
 	assert_flood 20
 	assertEquals 1 "$(status apps web spawned)"
 }

@@ -33,7 +33,7 @@ def program():
 
 
 class Browser:
-    """One page; what it asks for and complains about is kept."""
+    """A page; its requests and complaints are kept."""
 
     def __init__(self, folder):
         to_it, ours = os.pipe()
@@ -103,7 +103,7 @@ class Browser:
             if url.scheme != "data":
                 self.hosts.add(url.netloc)
 
-    # What a test can want.
+    # Functions for tests.
 
     def eval(self, expression):
         result = self.call("Runtime.evaluate", expression=expression,

@@ -267,7 +267,7 @@ is_connected() {
 	grep -q " 03 .*$DIR/control.sock" /proc/net/unix
 }
 
-# This test and the next end the daemon that all tests of the file share.
+# The last two tests end the daemon that all tests of the file share.
 testTheDeathOfTheDaemonEndsAWaitWithUnavailable() {
 	cat >>"$DIR/pool.conf" <<-EOF
 	app "late" {

@@ -381,7 +381,7 @@ def a_client_that_does_not_read_is_cut_off():
 
 
 def the_requests_of_mediawiki_are_served():
-    """One connection for all its locks, RELEASE without a key."""
+    """A connection for all locks of a request, RELEASE without a key."""
     c, other = Client(), Client()
     c.ask("ACQ4ANY enwiki:pcache:idhash:1-0 2 100 15", "LOCKED")
     c.ask("ACQ4ME nowait:wiki:1.2.3.4 2 2 0", "LOCKED")
@@ -396,7 +396,7 @@ def the_requests_of_mediawiki_are_served():
 
 
 def the_requests_of_thumbor_are_served():
-    """One recv() for each reply, which must be the whole of it."""
+    """A recv() for each reply, which must be the whole of it."""
     c, d = Client(), Client()
     s = c.sock
     s.sendall(b"ACQ4ME thumbor-render-1 1 2 8\n")

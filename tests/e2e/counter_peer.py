@@ -150,7 +150,7 @@ def hear(guests, told, n, asked):
 
 
 def main():
-    # What is sent on one processor arrives in the order of sending, also on
+    # Packets sent on one processor arrive in the order of sending, also on
     # different connections: when the judge is answered, all are.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     seed, steps = int(sys.argv[1]), int(sys.argv[2])

@@ -61,7 +61,7 @@ other_end() {
 	rm -rf "$DIR/other"
 }
 
-# What the unit tests of lines and locks do not show.
+# Facts beyond the unit tests of lines and locks.
 testEachFactOfTheDialogueHolds() {
 	each holds <<-END
 	replies_end_in_a_bare_lf
@@ -113,7 +113,7 @@ has_at_most_fds() {
 
 testNetcatCanAsk() {
 	command -v nc >/dev/null || { skip 'no nc'; return; }
-	# Its input does not end: each kind of netcat does something else then.
+	# The input does not end: each kind of netcat does something else then.
 	mkfifo "$DIR/in"
 	exec 8<>"$DIR/in"
 	# shellcheck disable=SC2016 # for that shell

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What has happened, as apppoolctl events tells it.
+# Events, as `apppoolctl events` tells them.
 
 # events [OPTION...]: without times and numbers of processes.
 events() {
@@ -23,7 +23,7 @@ testALifeIsToldFromTheStartToTheReasonOfItsEnd() {
 	first=$(status apps web workers 0 id)
 	web hello >/dev/null
 	await status_is 1 apps web exits max_requests
-	# Its successor may be started before or after its end.
+	# The successor may be started before or after its end.
 	assertEquals "exit     web: worker ID (pid N) exited with status 0 \
 (max_requests)
 ready    web: ready, 1 of at most 1 processes

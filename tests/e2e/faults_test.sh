@@ -322,7 +322,7 @@ testADaemonThatIsProcess1ReapsAdoptedProcesses() {
 	await pool_answers
 	POOL=$(children "$outer" | xargs)
 	await status_is 1 apps web idle
-	# One process alone has a child.
+	# A single process has a child.
 	for pid in $(children "$POOL"); do
 		[ -z "$(children "$pid")" ] || orphan=$(children "$pid" | xargs)
 	done

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What apppoolctl says to somebody who tries it, with a daemon and without.
+# Help and errors of apppoolctl, with a daemon and without.
 
 file_setup() {
 	app web </dev/null | conf

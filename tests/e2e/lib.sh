@@ -630,7 +630,7 @@ setUp() {
 	FAILED_BEFORE=$__shunit_assertsFailed
 }
 
-# What sanitizers of daemons and workers found; true if anything. A process
+# Prints findings of sanitizers; true if there are any. A process
 # that is killed in its last check leaves a report that finds nothing.
 print_reports() {
 	reported=1
@@ -666,7 +666,7 @@ tearDown() {
 	! print_reports || fail 'a sanitizer found something'
 	if has_failed; then
 		echo "--- log" && tail -n 40 "$DIR/log" && echo "---"
-		# What one leaves is no fault of the next.
+		# Leftovers of a test are no fault of the next.
 		[ -n "$FILE_PIDS" ] || kill_leftovers
 	fi
 }
@@ -687,7 +687,7 @@ oneTimeTearDown() {
 	# A green file leaves nothing behind.
 	bad=0
 	! print_reports || bad=1
-	# Some may be about to end.
+	# Processes may be about to end.
 	wait_for "$LIMIT" no_leftovers
 	for pid in $(leftovers); do
 		bad=1

@@ -10,7 +10,7 @@ listens() {
 }
 
 file_setup() {
-	# Its workers may not be allowed to enter this tree.
+	# Workers may not be allowed to enter this tree.
 	cp tests/e2e/workers/listening.py "$DIR"
 	PORT=$(free_port)
 }

@@ -160,7 +160,7 @@ assert_metric() {
 	assertEquals "$metric_name" "$(status "$@")" "$(metric "$metric_name")"
 }
 
-# Some are served, two are in hands, five wait, and some are turned away.
+# Clients are served, two are in hands, five wait, and others are turned away.
 testMetricsAgreeWithTheStatusUnderLoad() {
 	for _ in 1 2 3 4 5; do
 		web >/dev/null

@@ -3,7 +3,7 @@
 # or a hardened host has no module for sock_diag(7).
 
 file_setup() {
-	# Its workers may not be allowed to enter this tree.
+	# Workers may not be allowed to enter this tree.
 	cp tests/e2e/workers/listening.py "$DIR"
 	PORT=$(free_port)
 	printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' \
@@ -72,7 +72,7 @@ testTheBacklogOfAFullAppIsTold() {
 	assertEquals 0 "$RC"
 }
 
-# Its process is not stopped before it has accepted all.
+# The process is not stopped before it has accepted all.
 testAnAppThatListensItselfAndLeavesServesItsBacklog() {
 	for leaves in unix:leaves.sock "127.0.0.1:$PORT"; do
 		conf_of 'max_processes = 1' listens "$leaves"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `status -j` says is what clients, workers and the kernel count.
+# Figures of `status -j` are those that clients, workers and the kernel count.
 
 file_setup() {
 	conf_of 'min_processes = 2 max_processes = 2 max_queue = 3

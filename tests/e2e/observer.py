@@ -137,7 +137,7 @@ def served_and_waiting():
             break
     turned_away = [connect("web.sock") for _ in range(4)]
     refused = sum(hear(s) == b"" for s in turned_away)
-    # One that is refused has been in the queue for an instant.
+    # A refused connection has been in the queue for an instant.
     expect(refused=refused, accepted=15, waiting=3, max_waiting=4)
     waiters.pop().close()
     expect(abandoned=1, waiting=2)

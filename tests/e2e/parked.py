@@ -22,7 +22,7 @@ COUNT = int(os.environ.get("COUNT", "1000"))
 
 
 class Client:
-    """One that keeps its connection, and knows what it must hear."""
+    """A client that keeps its connection, and knows what it must hear."""
 
     def __init__(self, name):
         self.name = name
@@ -90,7 +90,7 @@ def ask_all(clients):
 
 
 def all_are_there(clients, **counts):
-    """None is lost, and each is served once more."""
+    """No client is lost, and each is served once more."""
     expect(parked=len(clients), accepted=len(clients), lost=0, completed=0)
     ask_all(clients)
     expect(parked=len(clients), sessions=0, waiting=0, lost=0, **counts)
@@ -140,11 +140,11 @@ def deaths_lose_none():
         doomed = kill_half()
         for client in clients:
             client.ask()
-        # What they have not read is taken back when others are idle again.
+        # Unread connections are taken back when others are idle again.
         agree("all have one", lambda app: app["retaken"] > former or all(
             w["sessions"] for w in app["workers"] if w["pid"] in doomed))
         for pid in doomed:
-            # One that was to leave may have left.
+            # A process that was to leave may have left.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for client in clients:
@@ -153,7 +153,7 @@ def deaths_lose_none():
 
 
 def clients_leave():
-    """Those that have been served are completed, and nothing stays open."""
+    """Served clients are completed, and nothing stays open."""
     clients = parked()
     descriptors = len(os.listdir(f"/proc/{POOL}/fd"))
     for client in clients[::2]:
@@ -185,7 +185,7 @@ def half_a_request_holds_one_process():
 
 
 def pipelined_requests_are_answered():
-    """Some of them come while the connection is about to be parked."""
+    """Requests come while the connection is about to be parked."""
     clients = parked(200)
     for _ in range(20):
         for client in clients:
@@ -268,7 +268,7 @@ def a_kept_copy_disturbs_nobody():
     killed = pids()
     for pid in killed:
         os.kill(pid, signal.SIGKILL)
-    # What a process receives before it dies is lost with it.
+    # Requests that a process has received are lost with it.
     agree("new processes", lambda app: not killed & pids())
     ask_all(clients[10:])
     expect(parked=10, completed=10, lost=0)

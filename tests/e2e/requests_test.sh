@@ -45,7 +45,7 @@ look_at_size() {
 	[ "$MOST" -gt "$MIN" ]
 }
 
-# Some programs take long to end.
+# Programs may take long to end.
 await_min() {
 	wait_for $((3 * LIMIT)) status_is "$MIN" apps "$APP" processes ||
 	    fail "not back to $MIN processes"
@@ -59,7 +59,7 @@ all_are_logged() {
 # assert_served EXAMPLE
 assert_served() {
 	ASKED=0 MOST=0
-	# Some grow by the processor time that their start takes.
+	# Pools may grow by the processor time that their start takes.
 	await_min
 	ask_all
 	figures=$(sed 's/.* \(p50=.*\)/\1/' "$DIR/asked")

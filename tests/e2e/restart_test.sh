@@ -205,7 +205,7 @@ testRestartTxtStartsAFailedAppAgain() {
 	pool_run -v
 	await said 'web: its files are watched'
 	await status_is failed apps web state
-	# Another file, for the old one may still be about to be executed.
+	# The file is a new one: the old one may still be about to be executed.
 	printf '#!/bin/sh\nexec %s\n' "$TWORKER" >"$DIR/better"
 	chmod 755 "$DIR/better"
 	mv "$DIR/better" "$DIR/program"

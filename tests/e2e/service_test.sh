@@ -80,7 +80,7 @@ testTheManagersWatchdogIsNotAnsweredByADaemonThatStandsStill() {
 	watched
 	await told_alive 1
 	pause_process "$POOL"
-	# What it said before is read.
+	# Messages from before are read.
 	sleep 0.1
 	answers=$(grep -c '^WATCHDOG=1$' "$DIR/told")
 	sleep 0.5

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What `apppoolctl status` shows of all apps at one glance.
+# `apppoolctl status` shows all apps at one glance.
 
 file_setup() {
 	{

@@ -518,7 +518,7 @@ testStopOfTheDaemonIsAskedBackOnATerminal() {
 	ctl start api >/dev/null
 }
 
-# This test ends the daemon that all tests of the file share.
+# The test ends the daemon that all tests of the file share.
 testTheDaemonEndsWithAppsThatAreHeldAndServesTheirBacklog() {
 	ctl drain web >/dev/null
 	ctl stop api >/dev/null

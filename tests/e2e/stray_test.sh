@@ -2,7 +2,7 @@
 # Programs that listen on an address of their own.
 
 file_setup() {
-	# Its workers may not be allowed to enter this tree.
+	# Workers may not be allowed to enter this tree.
 	cp tests/e2e/workers/stray.py "$DIR"
 	next_port
 }
@@ -47,7 +47,7 @@ testAProgramWithAnAddressOfItsOwnIsFound() {
 	comes
 	client=$STARTED
 	assert_found
-	# Nobody will accept it: it does not hold up the end.
+	# A connection that nobody will accept does not hold up the end.
 	pool_stop
 	finish "$client"
 	assertNotContains "$(cat "$DIR/log")" SIGKILL

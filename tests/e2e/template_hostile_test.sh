@@ -34,7 +34,7 @@ assert_unharmed() {
 	for worker in $(workers); do
 		kill -KILL "$worker"
 	done
-	# That of the one that was killed, and of the one that named.
+	# The ends of the killed worker, and of the template that named it.
 	await has_failures $((before + 2))
 	assertFalse "$1 lives" "is_gone $2"
 	assertNotEquals "$1" '' "$(web)"
@@ -72,7 +72,7 @@ testNobodyIsHarmedByBeingNamed() {
 	assert_accounts web
 }
 
-# What that has forked is given up when the next one is at work.
+# Workers of such a template are given up when the next one is at work.
 testATemplateIsNotBlamedForTheOneBeforeIt() {
 	begins "start_timeout = $((2 * SLOW))s stop_timeout = 100ms
 	    kill_timeout = 100ms" behaving forks_what_hangs_and_is_heard

@@ -247,7 +247,7 @@ testAWarmWorkerBecomesTheTemplate() {
 	    max_processes = 3' app web
 	first=$(template)
 	old=$(status apps web workers '*' id | sort)
-	# One of the three has five of them.
+	# A single one of the three has five of them.
 	ask "unix:$DIR/web.sock" hello --count 13 >/dev/null
 	await has_another_template "$first"
 	by=$(status apps web template forked_by)
@@ -263,7 +263,7 @@ testAWarmWorkerBecomesTheTemplate() {
 	assert_accounts web
 }
 
-# Some connection waits at any time, and is given to the worker at once.
+# A connection waits at any time, and is given to the worker at once.
 testAWarmWorkerThatIsNeverIdleBecomesTheTemplate() {
 	starts 'template = true refork_after = 5 max_processes = 1' app web
 	first=$(template)
@@ -286,7 +286,7 @@ goes_on_refusing() {
 	await said "$2"
 	assertEquals 'failures' 1 "$(status apps web template failures)"
 	assertEquals 'the template' "$first" "$(template)"
-	# What is late is said before the answer.
+	# Late words are said before the answer.
 	assertEquals 'the worker' "$worker" "$(pid_of "$(web)")"
 	assertEquals 'the worker' "$worker" "$(pid_of "$(web)")"
 }

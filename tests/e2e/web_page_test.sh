@@ -105,7 +105,7 @@ testAJobHasNoQueue() {
 
 testEachTileHasAChartOfTheLastHour() {
 	assertEquals 6 "$(in_card web "card.querySelectorAll('.tile svg').length")"
-	# What was refused is not known before the second look.
+	# Refusals are not known before the second look.
 	await card_shows true web "['Processes', 'Load', 'Waiting'].every((n, i) =>
 	    /^M/.test(card.querySelectorAll('.curve')[i].getAttribute('d')))"
 	assertContains "$(in_card web \
@@ -113,7 +113,7 @@ testEachTileHasAChartOfTheLastHour() {
 	    'Processes, the last hour: at most 2'
 }
 
-# What a program prints is text, whatever it looks like.
+# Output of a program is text, whatever it looks like.
 testAFailedAppTellsWhy() {
 	ask "unix:$DIR/broken.sock" >/dev/null 2>&1
 	await card_shows failed broken "card.querySelector('.state').textContent"

@@ -111,7 +111,7 @@ are_same_metrics() {
 	cmp -s "$DIR/metrics.same" "$DIR/body.same"
 }
 
-# One more has a value as soon as a connection has been served.
+# A further figure has a value as soon as a connection has been served.
 testTheMetricsAreThoseOfTheDaemon() {
 	# For a moment they may be those of the start.
 	for name in web fed; do
@@ -198,7 +198,7 @@ testThePageKnowsAllReasonsAndStatesOfProcesses() {
 	while read -r state; do
 		assertTrue "$state" "sed '/^const STATES/,/;/!d' lib/web/page.html |
 		    grep -q \"'$state'\""
-		# What stops looks as all cells do.
+		# Processes that stop look as all cells do.
 		[ "$state" = stopping ] ||
 		    assertTrue "$state" "grep -qF '.cells .$state' lib/web/page.html"
 	done <"$DIR/states"
@@ -295,7 +295,7 @@ testAHundredHalfHeadsKeepNobodyWaiting() {
 	half_heads 100
 	begin=$(now_ms)
 	assertEquals 200 "$(code /metrics)"
-	# This one has them all, up to its concurrency.
+	# The process has them all, up to its concurrency.
 	assertEquals 503 "$(http_get -o /dev/null -w '%{http_code}' \
 	    --unix-socket "$DIR/fed.sock" http://fed/healthz)"
 	took=$(($(now_ms) - begin))

@@ -113,7 +113,7 @@ receive(uint32_t process, uint32_t *conn_out)
 	return true;
 }
 
-/* Its last words are heard, and what it has not received is taken back. */
+/* The last messages are read; connections unread are taken back. */
 static void
 die(uint32_t process)
 {

@@ -37,7 +37,7 @@ def descriptors(text):
 
 
 class Objects:
-    """What each descriptor is."""
+    """The kind of each descriptor."""
 
     def __init__(self, services):
         self.kind = {}

@@ -99,7 +99,7 @@ ask_all() {
 	ask "127.0.0.1:$((PORT + 1))" >/dev/null
 }
 
-# Its process receives none of what it is given, and is killed.
+# A process that receives no connection is killed.
 take_back() {
 	stopped=$(status apps web workers 0 pid)
 	pause_process "$stopped"

@@ -92,7 +92,7 @@ testALogOnAFullDiskHasACountOfWhatIsLostAndThenAllLines() {
 	one_app "log = \"$DIR/disk/log\"" 'log_level = debug' | conf
 	pool_start
 	fill_disk
-	# What is left of the last page of the file is filled, too.
+	# The rest of the last page of the file is filled, too.
 	while ! [ "$(stat -c %s "$DIR/disk/log")" -eq "${logged:--1}" ]; do
 		logged=$(stat -c %s "$DIR/disk/log")
 		ctl reload >/dev/null

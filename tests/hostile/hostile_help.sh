@@ -2,8 +2,8 @@
 #
 # Functions for tests in which a program of this folder attacks the daemon, and
 # a healthy app beside it, app b, is to notice nothing; see tests/e2e/lib.sh.
-# What the machine itself is slow at is told by another daemon, which nobody
-# attacks: its app b is asked at the same time.
+# Another daemon, which nobody attacks, tells how slow the machine itself is: its
+# app b is asked at the same time.
 #
 #	{ app_b; hostile evil printer </dev/null; } | conf
 #	pool_start

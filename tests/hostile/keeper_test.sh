@@ -82,7 +82,7 @@ testAFrozenKeeperEndsWhenItCan() {
 	await keepers_answer true
 }
 
-# It is seen when the keeper is to do something.
+# The stall is seen when the keeper is to do something.
 testAStoppedKeeperIsReplacedAndNoProcessWithIt() {
 	{ app evil --print 'printed\n' </dev/null; app_late; } | conf
 	pool_start

@@ -6,7 +6,7 @@
 assert_killed_for() {
 	{
 		app_b
-		# One that retires is not killed before for not stopping.
+		# A process that retires is not killed before for not stopping.
 		hostile evil talker "$1" <<-EOF |
 		restart_delay = 1m
 		EOF

@@ -14,7 +14,7 @@ evil() {
 		echo 'ready_after = 50ms'
 		echo 'restart_delay = 10ms'
 		echo 'kill_timeout = 500ms'
-		# Its user must be allowed to use userfaultfd(2).
+		# The user must be allowed to use userfaultfd(2).
 		if is_root; then echo 'user = "root"'; fi
 		cat
 	} | hostile evil shared_listener "$1" | at "$2"

@@ -257,7 +257,7 @@ testTwoAttacksAtATimeHoldUpNobody() {
 				[ "$one" = "$other" ] && break
 				reload_for "$one" "$other"
 				attack 1 "$one" "$other"
-				# Some would take processor time for a minute.
+				# Strays would take processor time for a minute.
 				end_strays
 			done
 		done

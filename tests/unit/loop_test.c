@@ -25,7 +25,7 @@ struct probe {
 	int calls;
 	uint32_t events;
 	tstamp now;
-	/* What the call does to another one. */
+	/* The call does this to another watch. */
 	struct probe *other;
 	uint32_t other_events;
 };

@@ -125,7 +125,7 @@ static const struct rig_play plays[] = {
 		/* At once, if none can follow, or while it starts. */
 		"unheard 1 0 -> stop 1, spawn 2", "? end 1 = keeper",
 		"unheard 2 1 -> stop 2, spawn 3" } },
-	/* One process for each connection. */
+	/* A process for each connection. */
 	{ "while_renewing_each_connection_has_a_process_of_its_own",
 	    { "running 1", "renew 0 1 -> stop 0", "arrive -> spawn 1",
 		"ready 1 -> hand 0>1", "done 1 -> stop 1",
@@ -138,7 +138,7 @@ static const struct rig_play plays[] = {
 	    { "tells", "add -> *", "renew 0 1 -> tell 0 ready" } },
 	{ "when_renewing_ends_the_minimum_comes_back",
 	    { "running 1", "renew 0 1 -> *", "renew 0 0 -> spawn 1" } },
-	/* One session for each process. */
+	/* A session for each process. */
 	{ "a_completed_session_forgives_failed_starts",
 	    { "exit_ends = 1", "running 1", "exits 0 exit", "at 2000 -> *",
 		"ready 0", "arrive -> *", "? failed_starts = 1", "exits 0 exit",

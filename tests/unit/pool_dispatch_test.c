@@ -68,13 +68,13 @@ static const struct rig_play plays[] = {
 	{ "waiting_beside_a_process_that_took_nothing_is_counted_as_waste",
 	    { "busy 1 1", "hand_failed 0", "at 4", "? idle_while_waiting = 4ms",
 		"at 100", "? idle_while_waiting = 10ms" } },
-	/* What a process may not say. */
+	/* Messages that a process may not send. */
 	{ "done_of_a_connection_of_another_process_is_refused",
 	    { "busy 2 2", "!done 0 1", "!done 0 77", "!done 0 none", "done 0 0",
 		"!done 0 0" } },
 	{ "done_of_a_connection_that_was_not_handed_yet_is_refused",
 	    { "running 1", "arrive", "!done 0 0", "-> hand 0>0", "done 0 0" } },
-	/* What a process says too late, or of itself. */
+	/* Messages that come too late, or tell of a loss. */
 	{ "ready_told_after_the_death_of_the_process_does_no_harm",
 	    { "add -> *", "spawned 0", "died 0 exit", "ready 0", "gone 0",
 		"? ready = 0" } },

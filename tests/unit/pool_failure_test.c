@@ -205,7 +205,7 @@ static const struct rig_verb verbs[] = { { "failed", begin_failed },
 	{ NULL, NULL } };
 
 static const struct rig_play plays[] = {
-	/* What a dead process had. */
+	/* Connections of a dead process. */
 	{ "an_assigned_connection_of_a_dead_process_goes_back_at_once",
 	    { "running 2", "arrive", "died 0 signal -> hand 0>1",
 		"? retries = 0", "gone 0" } },

@@ -89,7 +89,7 @@ static const struct rig_play plays[] = {
 	{ "an_app_does_not_make_room_for_itself",
 	    { "begin 2", "min_processes = 0", "running 2", "arrive 4",
 		"at 1000 -> *", "? places_wanted > 0", "done 0 -> hand 2>0" } },
-	/* What can be given only later. */
+	/* Places that are given later. */
 	{ "a_new_process_that_is_not_needed_any_more_makes_room",
 	    { "min_processes = 0", "begin 2", "running 1", "arrive 2",
 		"at 100 -> hand 0>0, spawn 1", "wanting ->", "abandoned 1",

@@ -55,7 +55,7 @@ TEST(no_news_are_told_of_the_former_app_of_a_number)
 }
 
 static const struct rig_play plays[] = {
-	/* One process. */
+	/* A process. */
 	{ "a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck",
 	    { "tells", "serving 1", "retire -> stop 0, spawn 1",
 		"not_before 20000 -> term 0", "not_before 25000 -> kill 0",
@@ -100,7 +100,7 @@ static const struct rig_play plays[] = {
 	{ "a_connection_that_comes_back_from_a_detached_process_is_served",
 	    { "running 2", "arrive -> hand 0>0", "detach -> spawn 2",
 		"hand_failed 0 -> stop 0, hand 0>1" } },
-	/* One app. */
+	/* An app. */
 	{ "a_closing_app_serves_waiters_and_newcomers",
 	    { "max_processes = 1", "running 1", "arrive 2 -> hand 0>0", "close",
 		"? may_accept = 1", "arrive", "drained ->",

@@ -30,7 +30,7 @@ OPTIONS = ((socket.IPPROTO_TCP, socket.TCP_NODELAY),
 
 
 def address(name):
-    """One word: PATH, @ABSTRACT, HOST:PORT, or - where there is none."""
+    """A word: PATH, @ABSTRACT, HOST:PORT, or - where there is none."""
     if isinstance(name, tuple):
         return f"[{name[0]}]:{name[1]}" if ":" in name[0] else \
             f"{name[0]}:{name[1]}"

@@ -1,4 +1,4 @@
-"""What apppool-rack and apppool-psgi make of HTTP alike, fact by fact."""
+"""HTTP as apppool-rack and apppool-psgi read it alike, fact by fact."""
 
 import json
 import socket

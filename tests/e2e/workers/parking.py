@@ -114,7 +114,7 @@ def another_worker_goes_on_with_a_parked_connection(folder):
             one.worker = worker
             one.hand()
             status, headers, _ = one.ask(contrib.GET)
-            # That one is of an app without keep_alive.
+            # The other worker is of an app without keep_alive.
             assert (status, headers["connection"]) == (200, "close")
             assert one.is_done()
 

@@ -1,4 +1,4 @@
-"""What apppool-psgi makes of HTTP and of PSGI; the application is pages.psgi."""
+"""HTTP and PSGI as apppool-psgi has them; the application is pages.psgi."""
 
 import http.client
 import json

@@ -1,4 +1,4 @@
-"""What apppool-rack makes of HTTP and of Rack; the application is rack.ru."""
+"""HTTP and Rack as apppool-rack has them; the application is rack.ru."""
 
 import fcntl
 import json
@@ -194,7 +194,7 @@ def a_body_that_cannot_be_closed_is_logged(folder):
 
 def a_client_that_does_not_read_hears_it_all_later(folder):
     with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
-        # Its buffer is small.
+        # The buffer of a Unix socket is small.
         listener.bind(f"{folder}/socket")
         listener.listen()
         with worker.hand(listener) as client:

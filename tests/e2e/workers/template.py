@@ -217,7 +217,7 @@ def has_a_child_speak(words, fds):
 
 
 def keeps_its_workers(words, fds):
-    """They stay in our group."""
+    """Workers stay in our group."""
     forked(words, fork_worker(fds, before=lambda: os.setpgid(0, GROUP)))
     for fd in fds:
         os.close(fd)

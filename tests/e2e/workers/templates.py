@@ -115,7 +115,7 @@ def after_fork_is_called_once_in_each_worker(folder):
 def output_goes_where_the_daemon_said(folder):
     for origin in every(folder):
         with Process(origin, 1, "3", 0) as worker:
-            # What was in the buffer of the template is not of the worker.
+            # Bytes in the buffer of the template are not of the worker.
             assert worker.written() == b"begun\n"
 
 

@@ -36,7 +36,7 @@ def answer(connection, path, method="GET"):
 
 
 def last_answer(connection, *request, **parts):
-    """That of a session which the worker ends, and then the daemon."""
+    """The end of a session by the worker, and then the daemon."""
     send(connection, *request, **parts)
     assert connection.is_done()
     connection.copy.close()
