@@ -29,31 +29,6 @@ TEST(lifetimes_differ_by_a_tenth)
 	CHECK_EQ(4, rig_app(0)->outdated);
 }
 
-/* --- one session for each process --------------------------------------- */
-
-TEST(a_single_session_is_completed_by_an_exit_unless_it_failed)
-{
-	static const struct {
-		bool fails; /* says FAIL first */
-		enum process_end how;
-		uint64_t completed;
-	} ends[] = { { false, END_FAILURE, 1 }, { false, END_SIGNAL, 0 },
-		{ true, END_FAILURE, 0 } };
-
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		begin();
-		rig.o.exit_ends = true;
-		rig_running(rig.o, 1);
-		AFTER(rig_arrive(), "hand 0>0, spawn 1");
-		if (ends[i].fails)
-			pool_misbehaved(&rig.pool, 0, END_FAIL, rig.now);
-		rig_exits(0, ends[i].how);
-		CHECK_EQ(ends[i].completed, rig_app(0)->figures.completed);
-		CHECK_EQ(1 - ends[i].completed, rig_app(0)->figures.lost);
-		CHECK_EQ(0, rig_app(0)->backoff.delay);
-	}
-}
-
 static const struct rig_play plays[] = {
 	/* Sessions. */
 	{ "a_session_over_request_timeout_has_its_process_ended",
@@ -170,6 +145,18 @@ static const struct rig_play plays[] = {
 	    { "limited = 1", "min_processes = 0", "add", "renew 0 1",
 		"arrive -> spawn 0", "ready 0 -> lock 0",
 		"granted 1 -> hand 0>0" } },
+	{ "a_single_session_is_completed_by_any_exit",
+	    { "exit_ends = 1", "running 1", "arrive -> hand 0>0, spawn 1",
+		"exits 0 failure", "? completed = 1", "? lost = 0",
+		"? backoff = 0" } },
+	{ "a_single_session_is_lost_by_a_signal",
+	    { "exit_ends = 1", "running 1", "arrive -> hand 0>0, spawn 1",
+		"exits 0 signal", "? completed = 0", "? lost = 1",
+		"? backoff = 0" } },
+	{ "an_exit_after_it_failed_completes_nothing",
+	    { "exit_ends = 1", "running 1", "arrive -> hand 0>0, spawn 1",
+		"misbehaved 0 fail", "exits 0 failure", "? completed = 0",
+		"? lost = 1", "? backoff = 0" } },
 };
 
 RIG_PLAYS(begin, NULL)

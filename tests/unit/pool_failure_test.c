@@ -2,46 +2,6 @@
 
 #include "rig.h"
 
-/* --- what a dead process had -------------------------------------------- */
-
-TEST(a_connection_is_taken_back_retry_limit_times_and_then_refused)
-{
-	rig.o.retry_limit = 2;
-	rig_running(rig.o, 4);
-	rig_arrive();
-	for (int i = 0; i < 3; i++) {
-		uint32_t process;
-
-		(void)rig_did();
-		process = rig.pool.conns[0].process;
-		NEED(process != ILIST_NONE);
-		rig_died(process, END_SIGNAL);
-		rig_retaken(0);
-		rig_gone(process);
-	}
-	CHECK_STR("refuse 0 retries", rig_did());
-	CHECK_EQ(3, rig_app(0)->figures.retaken);
-	CHECK_EQ(1, rig_app(0)->figures.refused);
-}
-
-TEST(a_number_that_is_used_again_has_no_retries)
-{
-	rig.o.retry_limit = 1;
-	rig_running(rig.o, 4);
-	for (int i = 0; i < 2; i++) {
-		uint32_t process;
-
-		CHECK_EQ(0, rig_arrive());
-		(void)rig_did();
-		process = rig.pool.conns[0].process;
-		rig_died(process, END_SIGNAL);
-		rig_retaken(0);
-		LET(rig_gone(process));
-		CHECK(rig_done(rig.pool.conns[0].process));
-	}
-	CHECK_EQ(0, rig_app(0)->figures.refused);
-}
-
 /* --- backoff ------------------------------------------------------------ */
 
 /* Lets the only process die; gives the time until the next is started. */
@@ -71,47 +31,15 @@ TEST(the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter)
 	}
 }
 
-TEST(a_shorter_restart_delay_max_holds_for_the_present_delay)
+static void
+restart_so_often(int64_t n, int64_t b)
 {
-	tstamp died;
-
-	rig_running(rig.o, 1);
-	for (int i = 0; i < 6; i++) {
+	(void)b;
+	while (n-- > 0) {
 		(void)restart_after_death(0);
 		(void)rig_did();
 		rig_ready(0);
 	}
-	died = rig.now;
-	LET(rig_exits(0, END_SIGNAL));
-	rig.o.restart_delay_max = TSPAN_SECONDS(2);
-	rig_change(0, &rig.o);
-	CHECK_EQ(0, app_processes(rig_app(0)));
-	CHECK(pool_deadline(&rig.pool) <= died + TSPAN_MSECONDS(2500));
-}
-
-TEST(a_process_that_outlives_min_server_life_resets_the_delay)
-{
-	rig_running(rig_options(), 1);
-	(void)restart_after_death(0);
-	(void)rig_did();
-	rig_ready(0);
-	rig_at(100000);
-	CHECK_EQ(0, rig_app(0)->backoff.delay);
-}
-
-/* With connections waiting and no process, the backoff is cut short. */
-TEST(with_waiters_and_no_process_the_wait_is_restart_delay_at_most)
-{
-	rig_running(rig_options(), 1);
-	for (int i = 0; i < 4; i++) {
-		(void)restart_after_death(0);
-		(void)rig_did();
-		rig_ready(0);
-	}
-	rig_exits(0, END_SIGNAL);
-	CHECK(rig_app(0)->backoff.until - rig.now > TSPAN_SECONDS(10));
-	rig_arrive();
-	CHECK_EQ((rig.now - RIG_START) / 1000000 + 1000, rig_due());
 }
 
 /* --- failed apps -------------------------------------------------------- */
@@ -142,20 +70,6 @@ begin_failed(int64_t a, int64_t b)
 	fail_starts(3, b);
 }
 
-TEST(a_failed_app_tries_one_start_each_restart_delay_max)
-{
-	tstamp at;
-
-	LET(begin_failed(0, 0));
-	for (int i = 0; i < 3; i++) {
-		at = rig.now;
-		CHECK_EQ(at + TSPAN_SECONDS(60), pool_deadline(&rig.pool));
-		AFTER(rig_at((at - RIG_START) / 1000000 + 60001), "spawn 0");
-		rig_spawned(0);
-		LET(rig_exits(0, END_FAILURE));
-	}
-}
-
 /* So many milliseconds after the last failure. */
 static void
 after_failure(int64_t ms, int64_t b)
@@ -164,45 +78,11 @@ after_failure(int64_t ms, int64_t b)
 	rig_at((rig_app(0)->backoff.failed_at - RIG_START) / 1000000 + ms);
 }
 
-/* --- spawns that fail --------------------------------------------------- */
-
-TEST(want_of_memory_is_no_failure_and_is_tried_again)
-{
-	LET(rig_add(&rig.o));
-	for (int i = 0; i < 100; i++) {
-		AFTER(rig_spawn_failed(0, true), "");
-		NOT_BEFORE(250 * (i + 1), "spawn 0");
-	}
-	CHECK(!rig_app(0)->failed);
-	CHECK_EQ(0, rig_app(0)->failed_starts);
-	CHECK_EQ(0, rig_app(0)->backoff.delay);
-}
-
 /* --- silence ------------------------------------------------------------ */
 
-TEST(a_process_that_receives_nothing_is_killed_after_pickup_timeout)
-{
-	tstamp handed;
-
-	rig_running(rig_options(), 2);
-	rig_arrive();
-	handed = rig.now;
-	CHECK_STR("hand 0>0", rig_did());
-	rig_at(9999);
-	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "");
-	rig_at(10000);
-	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "kill 0");
-	AFTER(pool_unread(&rig.pool, 0, handed, rig.now), "");
-	CHECK_EQ(TSPAN_SECONDS(10), app_idle_waiting(rig_app(0), rig.now));
-	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	AFTER(rig_gone(0), "hand 0>1");
-	CHECK_EQ(1, rig_app(0)->figures.exits[END_PICKUP_TIMEOUT]);
-}
-
 static const struct rig_verb verbs[] = { { "failed", begin_failed },
-	{ "fail", fail_starts }, { "after_failure", after_failure },
-	{ NULL, NULL } };
+	{ "fail", fail_starts }, { "restarts", restart_so_often },
+	{ "after_failure", after_failure }, { NULL, NULL } };
 
 static const struct rig_play plays[] = {
 	/* Connections of a dead process. */
@@ -221,6 +101,17 @@ static const struct rig_play plays[] = {
 		"died 0 signal", "retaken 2", "retaken 0", "retaken 1",
 		"gone 0", "at 1250 -> spawn 0",
 		"ready 0 -> hand 0>0, hand 1>0, hand 2>0" } },
+	{ "a_connection_is_taken_back_retry_limit_times_and_then_refused",
+	    { "retry_limit = 2", "running 4", "arrive -> hand 0>0",
+		"died 0 signal", "retaken", "gone 0 -> *", "died 1 signal",
+		"retaken", "gone 1 -> *", "died 2 signal", "retaken",
+		"gone 2 -> refuse 0 retries", "? retaken = 3",
+		"? refused = 1" } },
+	{ "a_number_that_is_used_again_has_no_retries",
+	    { "retry_limit = 1", "running 4", "arrive -> hand 0>0",
+		"died 0 signal", "retaken", "gone 0 -> *", "done 1",
+		"arrive -> hand 0>1", "died 1 signal", "retaken", "gone 1 -> *",
+		"done 2", "? refused = 0" } },
 	{ "messages_from_before_the_death_still_count",
 	    { "busy 1 1", "died 0 exit", "done 0 0", "gone 0",
 		"? completed = 1", "? lost = 0" } },
@@ -236,6 +127,16 @@ static const struct rig_play plays[] = {
 	{ "an_old_death_is_replaced_at_once",
 	    { "running 1", "at 30000", "arrive -> *",
 		"exits 0 signal -> spawn 1", "? backoff = 0" } },
+	{ "a_shorter_restart_delay_max_holds_for_the_present_delay",
+	    { "running 1", "restarts 6", "exits 0 signal -> *",
+		"restart_delay_max = 2s", "change", "? processes = 0",
+		"after 2500 -> spawn 0" } },
+	{ "a_process_that_outlives_min_server_life_resets_the_delay",
+	    { "running 1", "restarts 1", "at 100000", "? backoff = 0" } },
+	/* The backoff is of more than ten seconds by then. */
+	{ "with_waiters_and_no_process_the_wait_is_restart_delay_at_most",
+	    { "running 1", "restarts 4", "exits 0 signal", "arrive",
+		"after 998 ->", "after 2 -> spawn 0" } },
 	{ "an_end_that_we_asked_for_is_no_failure",
 	    { "running 1", "restart -> spawn 1", "ready 1 -> stop 0",
 		"exits 0 signal", "? backoff = 0", "? exits restarted = 1" } },
@@ -323,6 +224,18 @@ static const struct rig_play plays[] = {
 		"exits 0 signal", "? exits nonsense = 1", "? lost = 1" } },
 	{ "a_failed_app_leaves_other_apps_alone",
 	    { "failed", "add", "? failed 1 = 0", "? starting 1 = 1" } },
+	{ "a_failed_app_tries_one_start_each_restart_delay_max",
+	    { "failed -> *", "repeat 3", "after 59999 ->", "after 1 -> spawn 0",
+		"spawned 0", "exits 0 failure -> *", "again" } },
+	{ "want_of_memory_is_no_failure_and_is_tried_again",
+	    { "add -> *", "repeat 100", "spawn_failed 0 1 ->", "after 249 ->",
+		"after 1 -> spawn 0", "again", "? failed = 0",
+		"? failed_starts = 0", "? backoff = 0" } },
+	{ "a_process_that_receives_nothing_is_killed_after_pickup_timeout",
+	    { "running 2", "arrive -> hand 0>0", "at 9999", "found_unread 0 ->",
+		"at 10000", "found_unread 0 -> kill 0", "found_unread 0 ->",
+		"? idle_while_waiting = 10s", "died 0 signal", "retaken",
+		"gone 0 -> hand 0>1", "? exits pickup_timeout = 1" } },
 };
 
 RIG_PLAYS(rig_begin, verbs)

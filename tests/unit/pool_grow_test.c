@@ -51,21 +51,6 @@ begin_two(int64_t max, int64_t b)
 	LET(rig_arrive_at(1));
 }
 
-TEST(an_app_that_got_a_place_goes_to_the_end_of_the_line)
-{
-	begin_two(2, 0);
-	for (int i = 0; i < 6; i++) {
-		rig_arrive_at(1);
-		rig_arrive_at(0);
-	}
-	rig_at(1000);
-	LET(pool_resize(&rig.pool, 3, 0, rig.now));
-	CHECK_EQ(1, rig_process(2)->app);
-	rig_at(2000);
-	LET(pool_resize(&rig.pool, 4, 0, rig.now));
-	CHECK_EQ(0, rig_process(3)->app);
-}
-
 static const struct rig_verb verbs[] = { { "two", begin_two }, { NULL, NULL } };
 
 static const struct rig_play plays[] = {
@@ -179,6 +164,10 @@ static const struct rig_play plays[] = {
 		"at 1000 ->", /* App 0 loses its process: the place is for app
 				 1, which came first. */
 		"done 0 -> *", "exits 0 exit -> spawn 0", "? app_of = 1" } },
+	{ "an_app_that_got_a_place_goes_to_the_end_of_the_line",
+	    { "two 2", "repeat 6", "arrive_at 1", "arrive_at 0", "again",
+		"at 1000", "resize 3 0 -> *", "? app_of 2 = 1", "at 2000",
+		"resize 4 0 -> *", "? app_of 3 = 0" } },
 	{ "a_minimum_that_waits_for_a_place_gets_the_next_one",
 	    { "two 2", "arrive_at 1", "arrive_at 1", "at 1000",
 		"? places_wanted 1 > 0", "min_processes = 2", "change",

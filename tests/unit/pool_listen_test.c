@@ -34,21 +34,6 @@ worked(int64_t process, int64_t percent)
 	    &rig.pool, (uint32_t)process, (double)percent / 100, true, rig.now);
 }
 
-TEST(a_job_starts_restart_delay_after_the_one_before_each_time)
-{
-	rig.o.listens = false;
-	begin_listening(1, 0);
-	for (int64_t n = 0; n < 10; n++) {
-		rig_exits(0, END_EXIT);
-		NOT_BEFORE(1000 * n + 1000, "spawn 0");
-		rig_spawned(0);
-	}
-	/* So does one after a long job. */
-	rig_at(3600 * 1000);
-	rig_exits(0, END_EXIT);
-	NOT_BEFORE(3601 * 1000, "spawn 0");
-}
-
 static const struct rig_verb verbs[] = { { "listening", begin_listening },
 	{ "worked", worked }, { NULL, NULL } };
 
@@ -132,6 +117,12 @@ static const struct rig_play plays[] = {
 		"restart", "at 10000 -> *", "spawned 1", "exits 1 failure",
 		"at 20000 -> *", "spawned 1", "exits 1 failure",
 		"? state 0 = idle", "? given_up = 1" } },
+	/* A long job has the same pause behind it. */
+	{ "a_job_starts_restart_delay_after_the_one_before_each_time",
+	    { "listens = 0", "listening 1", "repeat 10", "exits 0 exit",
+		"after 999 ->", "after 1 -> spawn 0", "spawned 0", "again",
+		"at 3600000", "exits 0 exit",
+		"not_before 3601000 -> spawn 0" } },
 };
 
 RIG_PLAYS(begin, verbs)

@@ -28,19 +28,6 @@ begin_with_sessions(int64_t processes, int64_t span)
 	(void)rig_did();
 }
 
-TEST(by_itself_nothing_is_handed_ahead_before_256_sessions)
-{
-	rig.o.prefetch = 1;
-	rig.o.prefetch_auto = true;
-	rig_running(rig.o, 1);
-	for (int i = 0; i < 255; i++) {
-		LET(rig_arrive());
-		rig.now += TSPAN_USECONDS(100);
-		(void)rig_done(0);
-	}
-	AFTER(rig_arrive_n(2), "hand 0>0");
-}
-
 TEST(by_itself_it_is_taken_back_after_2_ms)
 {
 	begin_with_sessions(2, TSPAN_USECONDS(100));
@@ -93,6 +80,10 @@ static const struct rig_play plays[] = {
 	{ "max_requests_bounds_prefetch",
 	    { "prefetch = 5", "max_requests = 3", "running 1",
 		"arrive 4 -> hand 0>0, hand 1>0, hand 2>0, spawn 1" } },
+	{ "by_itself_nothing_is_handed_ahead_before_256_sessions",
+	    { "prefetch = 1", "prefetch_auto = 1", "running 1", "repeat 255",
+		"arrive -> *", "late 100us", "done 0", "again",
+		"arrive 2 -> hand 0>0" } },
 	/* By itself. */
 	{ "by_itself_one_is_handed_ahead_where_sessions_are_brief",
 	    { "sessions 1 100us", "arrive 3 -> hand 0>0, hand 1>0",

@@ -85,6 +85,12 @@ serve(int64_t seconds, int64_t n)
 	serve_app(0, (unsigned)seconds, (unsigned)n);
 }
 
+static void
+serve_second(int64_t seconds, int64_t n)
+{
+	serve_app(1, (unsigned)seconds, (unsigned)n);
+}
+
 /* Lets time pass; each process that is told to stop is gone at once. */
 static void
 rest(int64_t seconds, int64_t b)
@@ -98,18 +104,6 @@ rest(int64_t seconds, int64_t b)
 
 /* --- starts ------------------------------------------------------------- */
 
-TEST(connections_one_after_the_other_need_one_process)
-{
-	rig_running(rig.o, 1);
-	for (unsigned i = 0; i < 2000; i++) {
-		LET(rig_arrive());
-		rig_at(elapsed() + 50);
-		finish(0, 0);
-	}
-	CHECK_STR("", rig_did());
-	CHECK_EQ(1, ready(0));
-}
-
 /* The need of the app, as if an estimate had just found it. */
 static void
 set_need(int64_t app, int64_t need)
@@ -121,43 +115,6 @@ set_need(int64_t app, int64_t need)
 	m->sure = true;
 	m->updated = rig.now;
 	rig_change((uint32_t)app, &o);
-}
-
-TEST(several_sessions_at_a_time_share_a_process)
-{
-	rig.o.concurrency = 4;
-	rig_running(rig.o, 1);
-	for (unsigned i = 0; i < 500; i++) {
-		(void)rig_arrive();
-		(void)rig_arrive();
-		LET(rig_arrive());
-		rig_at(elapsed() + 50);
-		while (rig_process(0)->state == PROCESS_ACTIVE)
-			(void)rig_done(0);
-		rig_at(elapsed() + 150);
-	}
-	CHECK_STR("", rig_did());
-	CHECK_EQ(1, ready(0));
-}
-
-TEST(a_wait_for_a_lock_is_none_for_a_process)
-{
-	rig.o.limited = true;
-	rig_running(rig.o, 1);
-	for (unsigned i = 0; i < 500; i++) {
-		LET(rig_arrive());
-		rig_at(elapsed() + 20);
-		pool_lock_answered(&rig.pool, 0, LIMIT_GRANTED, 0, 0, rig.now);
-		LET(rig_arrive());
-		rig_at(elapsed() + 50);
-		finish(0, 0);
-		LET(pool_lock_answered(
-		    &rig.pool, 0, LIMIT_GRANTED, 0, 0, rig.now));
-		rig_at(elapsed() + 50);
-		LET(finish(0, 0));
-	}
-	CHECK_EQ(1, ready(0));
-	CHECK_EQ(1, promise_least(&rig_app(0)->promise));
 }
 
 /* --- connections that wait ------------------------------------------------ */
@@ -174,39 +131,6 @@ serving_a_second(int64_t n, int64_t b)
 		finish(0, 0);
 	}
 	(void)rig_did();
-}
-
-/* Two processes that took 30 ms to start, and are busy. */
-static void
-starting_for_30_ms(struct app_options o)
-{
-	o.min_processes = 2;
-	LET(rig_add(&o));
-	rig_spawned(0);
-	rig_spawned(1);
-	rig_at(30);
-	(void)rig_ready(0);
-	(void)rig_ready(1);
-	(void)rig_arrive();
-	LET(rig_arrive());
-}
-
-/* Ten targets of 20 ms are 200 ms; the processes took 30 ms to start. */
-TEST(one_connection_waits_for_ten_targets_and_many_for_a_start)
-{
-	static const struct {
-		int64_t start_delay;
-		unsigned waiters;
-		int64_t waited;
-	} tries[] = { { 50, 1, 200 }, { 10, 1, 100 }, { 50, 2, 30 } };
-
-	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
-		begin();
-		rig.o.start_delay = TSPAN_MSECONDS(tries[i].start_delay);
-		starting_for_30_ms(rig.o);
-		rig_arrive_n(tries[i].waiters);
-		NOT_BEFORE(30 + tries[i].waited, "spawn 2");
-	}
 }
 
 /* --- stops -------------------------------------------------------------- */
@@ -240,60 +164,7 @@ TEST(processes_stay_while_the_promise_is_broken)
 	CHECK(ready(0) < 5);
 }
 
-/* Nothing may stop while a connection waits in the backlog. */
-TEST(an_app_whose_listener_waits_for_a_number_has_no_deadline)
-{
-	struct pool_limits limits = rig_limits();
-	struct app_options o = rig.o;
-
-	limits.conns = 3;
-	rig_begin_with(limits, 20);
-	rig_running(o, 3);
-	serve(4, 3);
-	rest(200, 0);
-	CHECK_EQ(3, ready(0));
-	o.min_processes = 0;
-	o.target_wait = 0;
-	o.start_timeout = TSPAN_SECONDS(100000);
-	rig_add(&o);
-	for (int i = 0; i < 3; i++)
-		(void)rig_arrive_at(1);
-	(void)rig_did();
-	rig_accept_paused(0);
-	rest(1, 0);
-	CHECK(rig_due() > 1000000);
-	CHECK_EQ(3, ready(0));
-}
-
 /* --- one ceiling for several apps ----------------------------------------- */
-
-TEST(a_need_takes_an_idle_process_that_another_app_can_spare)
-{
-	struct app_options o = rig.o;
-
-	rig_begin_with(rig_limits(), 6);
-	rig_running(o, 5);
-	(void)rig_running(o, 1);
-	serve_app(0, 3, 1);
-	serve_app(1, 10, 3);
-	CHECK_EQ(3, ready(0));
-	CHECK_EQ(3, ready(1));
-}
-
-TEST(a_need_takes_no_process_that_another_app_needs)
-{
-	struct app_options o = rig.o;
-
-	rig_begin_with(rig_limits(), 4);
-	rig_running(o, 3);
-	(void)rig_running(o, 1);
-	for (unsigned i = 0; i < 60; i++) {
-		serve_app(0, 1, 3);
-		serve_app(1, 1, 2);
-	}
-	CHECK_EQ(3, ready(0));
-	CHECK_EQ(1, ready(1));
-}
 
 /* Sets what both apps need, and fills the ceiling of 12 places. */
 static void
@@ -349,7 +220,8 @@ TEST(busy_apps_share_places_by_their_needs)
 	CHECK_STR("stop 0", rig_did());
 }
 
-static const struct rig_verb verbs[] = { { "serve", serve }, { "rest", rest },
+static const struct rig_verb verbs[] = { { "serve", serve },
+	{ "serve_second", serve_second }, { "rest", rest },
 	{ "finish", finish }, { "need", set_need },
 	{ "seconds", serving_a_second }, { NULL, NULL } };
 
@@ -361,6 +233,18 @@ static const struct rig_play plays[] = {
 	{ "the_need_is_started_without_the_patience_of_waiters",
 	    { "running 1", "serve 1 3", "? ready = 1", "serve 2 3",
 		"? ready = 3", "serve 60 3", "? ready = 3" } },
+	{ "connections_one_after_the_other_need_one_process",
+	    { "running 1", "repeat 2000", "arrive -> *", "after 50", "finish 0",
+		"again", "->", "? ready = 1" } },
+	{ "several_sessions_at_a_time_share_a_process",
+	    { "concurrency = 4", "running 1", "repeat 500", "arrive 3 -> *",
+		"after 50", "done 0", "done 0", "done 0", "after 150", "again",
+		"->", "? ready = 1" } },
+	{ "a_wait_for_a_lock_is_none_for_a_process",
+	    { "limited = 1", "running 1", "repeat 500", "arrive -> *",
+		"after 20", "granted 0", "arrive -> *", "after 50", "finish 0",
+		"granted 0 -> *", "after 50", "finish 0 -> *", "again",
+		"? ready = 1", "? least = 1" } },
 	{ "the_need_is_bound_by_max_processes",
 	    { "max_processes = 2", "running 1", "serve 60 3", "? ready = 2",
 		"max_processes = 1", "change", "serve 60 3", "? ready = 1" } },
@@ -389,6 +273,20 @@ static const struct rig_play plays[] = {
 	{ "what_is_late_is_bound_by_start_delay_too",
 	    { "target_wait = 10s", "start_delay = 99ms", "seconds 1", "arrive",
 		"arrive -> hand 0>0, spawn 1" } },
+	/* Ten targets of 20 ms are 200 ms; the processes took 30 ms to start.
+	 */
+	{ "one_connection_waits_for_ten_targets",
+	    { "start_delay = 50ms", "min_processes = 2", "add -> *",
+		"spawned 0", "spawned 1", "at 30", "ready 0", "ready 1",
+		"arrive 2 -> *", "arrive", "not_before 230 -> spawn 2" } },
+	{ "one_connection_waits_for_ten_start_delays_at_most",
+	    { "start_delay = 10ms", "min_processes = 2", "add -> *",
+		"spawned 0", "spawned 1", "at 30", "ready 0", "ready 1",
+		"arrive 2 -> *", "arrive", "not_before 130 -> spawn 2" } },
+	{ "as_many_waiters_as_processes_wait_for_a_start",
+	    { "start_delay = 50ms", "min_processes = 2", "add -> *",
+		"spawned 0", "spawned 1", "at 30", "ready 0", "ready 1",
+		"arrive 2 -> *", "arrive 2", "not_before 60 -> spawn 2" } },
 	/* Stops. */
 	{ "processes_that_are_not_needed_stop_one_by_one_after_five_minutes",
 	    { "running 1", "serve 60 3", "? ready = 3", "rest 280",
@@ -414,6 +312,19 @@ static const struct rig_play plays[] = {
 	{ "spare_processes_stay",
 	    { "min_idle = 3", "running 5", "serve 20 1", "rest 600",
 		"? ready = 3" } },
+	/* Nothing may stop while a connection waits in the backlog. */
+	{ "an_app_whose_listener_waits_for_a_number_has_no_deadline",
+	    { "few_conns 3 20", "running 3", "serve 4 3", "rest 200",
+		"? ready = 3", "min_processes = 0", "target_wait = 0",
+		"start_timeout = 100000s", "add", "arrive_at 1", "arrive_at 1",
+		"arrive_at 1 -> *", "paused 0", "rest 1", "? due > 1000000",
+		"? ready = 3" } },
+	{ "a_need_takes_an_idle_process_that_another_app_can_spare",
+	    { "begin 6", "running 5", "running 1", "serve 3 1",
+		"serve_second 10 3", "? ready = 3", "? ready 1 = 3" } },
+	{ "a_need_takes_no_process_that_another_app_needs",
+	    { "begin 4", "running 3", "running 1", "repeat 60", "serve 1 3",
+		"serve_second 1 2", "again", "? ready = 3", "? ready 1 = 1" } },
 };
 
 RIG_PLAYS(begin, verbs)

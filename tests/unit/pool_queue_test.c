@@ -2,18 +2,6 @@
 
 #include "rig.h"
 
-TEST(a_paused_listener_counts_as_a_waiter_since_the_pause)
-{
-	rig.o.max_queue = 0;
-	rig.o.max_processes = 1;
-	rig_busy(rig.o, 1, 1);
-	rig_at(50);
-	rig_accept_paused(0);
-	CHECK_EQ(1, app_demand(rig_app(0)));
-	CHECK_EQ(
-	    RIG_START + TSPAN_MSECONDS(50), pool_waiting_since(&rig.pool, 0));
-}
-
 TEST(a_connection_that_is_refused_at_once_has_no_process)
 {
 	struct action a;
@@ -129,6 +117,9 @@ static const struct rig_play plays[] = {
 	{ "an_app_without_use_for_a_number_passes_it_on",
 	    { "scarce", "add -> *", "paused 1", "paused 2",
 		"done 0 -> hand 1>0, resume 1", "resumed 1 -> resume 2" } },
+	{ "a_paused_listener_counts_as_a_waiter_since_the_pause",
+	    { "max_queue = 0", "max_processes = 1", "busy 1 1", "at 50",
+		"paused 0", "? demand = 1", "? waits_since = 50" } },
 };
 
 RIG_PLAYS(rig_begin, verbs)

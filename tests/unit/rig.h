@@ -467,7 +467,7 @@ rig_serving(struct app_options o, uint32_t n)
  *
  * Facts are functions of this file, or of core/pool.h, as rig_fact() has them;
  * what is left out at their end is 0. A value is a number, a time with its
- * unit, or a word; "> 0" any but 0.
+ * unit, or a word; > VALUE is more than that.
  */
 struct rig_play {
 	const char *name;
@@ -672,6 +672,8 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	RIG_FACT("measured", pool_measured(p, a, b, now));
 	RIG_FACT("misbehaved", pool_misbehaved(p, a, (enum process_end)b, now));
 	RIG_FACT("start_queued", pool_start_queued(p, a, b != 0, now));
+	RIG_FACT("found_unread",
+	    pool_unread(p, a, RIG_START + TSPAN_MSECONDS(second), now));
 	RIG_FACT("abandoned", pool_abandoned(p, a, now));
 	RIG_FACT("backlog", pool_backlog(p, 0, a, now));
 	RIG_FACT("granted", pool_lock_answered(p, 0, LIMIT_GRANTED, a, 0, now));
@@ -725,6 +727,10 @@ rig_figure(const char *name, uint32_t n)
 		{ "need", a->promise.need },
 		{ "load", (int64_t)(app_load(a, rig.now) + 0.5) },
 		{ "load_busy", a->busy },
+		{ "least", promise_least(&a->promise) },
+		{ "waits_since",
+		    (pool_waiting_since(&rig.pool, app) - RIG_START) /
+			1000000 },
 		{ "spare_denied", a->growing.spare == SPARE_DENIED },
 		{ "given_up", a->rollout.state == ROLLOUT_GIVEN_UP },
 		{ "rollout_size", a->rollout.size },
@@ -798,7 +804,7 @@ rig_question(const char *step)
 	any = strchr(step, '>') != NULL;
 	if (rig_word(name, n) != NULL)
 		return CHECK_STR(value, rig_word(name, n));
-	return any ? CHECK(rig_figure(name, n) > 0)
+	return any ? CHECK(rig_figure(name, n) > rig_number(value))
 		   : CHECK_EQ(rig_number(value), rig_figure(name, n));
 }
 
@@ -841,9 +847,18 @@ rig_step(const char *step)
 static inline void
 rig_play(void)
 {
-	for (size_t i = 0; rig_played->steps[i] != NULL; i++)
-		if (!rig_step(rig_played->steps[i]))
-			fprintf(stderr, "at \"%s\"\n", rig_played->steps[i]);
+	const char *const *steps = rig_played->steps;
+	size_t from = 0;
+	unsigned left = 0;
+
+	for (size_t i = 0; steps[i] != NULL; i++) {
+		if (sscanf(steps[i], "repeat %u", &left) == 1)
+			from = i;
+		else if (strcmp(steps[i], "again") == 0)
+			i = --left > 0 ? from : i;
+		else if (!rig_step(steps[i]))
+			fprintf(stderr, "at \"%s\"\n", steps[i]);
+	}
 }
 
 /* The main program of plays, and of other tests behind them. */
