@@ -120,21 +120,6 @@ sink_connect(struct logsink *s)
 	}
 }
 
-/* Whether standard error is the journal's, by systemd.exec(5). */
-static bool
-sink_is_journal(int fd)
-{
-	const char *stream = getenv("JOURNAL_STREAM");
-	char text[64];
-	struct stat st;
-
-	if (stream == NULL || fstat(fd, &st) == -1)
-		return false;
-	snprintf(text, sizeof(text), "%ju:%ju", (uintmax_t)st.st_dev,
-	    (uintmax_t)st.st_ino);
-	return strcmp(text, stream) == 0;
-}
-
 void
 log_abandon(struct logsink *s)
 {
@@ -150,7 +135,9 @@ struct logsink *
 log_prepare(const struct log_spec *spec)
 {
 	struct logsink *s = calloc(1, sizeof(*s));
-	char why[OWNFILE_WHY];
+	const char *journal = getenv("JOURNAL_STREAM");
+	char why[OWNFILE_WHY], ours[64];
+	struct stat st = { 0 };
 	int saved_errno;
 
 	if (s == NULL)
@@ -163,7 +150,12 @@ log_prepare(const struct log_spec *spec)
 	switch (spec->dest) {
 	case LOG_DEST_STDERR:
 		s->fd = STDERR_FILENO;
-		if (spec->journal || sink_is_journal(s->fd))
+		/* Whether that is the journal's, by systemd.exec(5). */
+		(void)fstat(s->fd, &st);
+		(void)snprintf(ours, sizeof(ours), "%ju:%ju",
+		    (uintmax_t)st.st_dev, (uintmax_t)st.st_ino);
+		if (spec->journal ||
+		    (journal != NULL && strcmp(ours, journal) == 0))
 			s->style.head = LOG_HEAD_JOURNAL;
 		break;
 	case LOG_DEST_SYSLOG:
@@ -425,19 +417,13 @@ report_dropped(void)
 		state.dropped = 0;
 }
 
-bool
-log_wants(enum log_level level)
-{
-	return (int)level <= atomic_load(&state.level);
-}
-
 void
 log_put(struct logline *line)
 {
 	int saved_errno = errno;
 
 	clock_gettime(CLOCK_REALTIME, &line->at);
-	if (!log_wants(line->level))
+	if ((int)line->level > atomic_load(&state.level))
 		return;
 	pthread_mutex_lock(&state.lock);
 	if (state.running) {
@@ -486,7 +472,7 @@ log_thread(void *arg)
 			pthread_mutex_unlock(&state.lock);
 			take_next_sink();
 			pthread_mutex_lock(&state.lock);
-		} else if ((oldest = ring_peek(&state.ring)) != NULL) {
+		} else if ((oldest = ring_read(&state.ring, NULL)) != NULL) {
 			pthread_mutex_unlock(&state.lock);
 			write_oldest(oldest);
 			pthread_mutex_lock(&state.lock);
@@ -576,7 +562,7 @@ wait_until_done(tspan limit)
 	const struct timespec deadline = clock_timespec(clock_now() + limit);
 
 	while (state.running &&
-	    (state.busy || ring_peek(&state.ring) != NULL ||
+	    (state.busy || ring_read(&state.ring, NULL) != NULL ||
 		atomic_load(&state.next) != NULL))
 		if (pthread_cond_clockwait(&state.done, &state.lock,
 			CLOCK_MONOTONIC, &deadline) == ETIMEDOUT)

@@ -99,9 +99,6 @@ struct logline {
 	size_t len;
 };
 
-/* Whether lines of this level are logged at all. */
-bool log_wants(enum log_level level);
-
 /*
  * Sets the time of the line to now and, if its level is wanted, writes it or,
  * while the thread runs, leaves that a copy.

@@ -116,8 +116,6 @@ static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,
 	int saved_errno = errno;
 	int n;
 
-	if (!log_wants(level))
-		return;
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	line.len = end_with_dots(text, sizeof(text), n < 0 ? 0 : (size_t)n);
 	n = snprintf(text + line.len, sizeof(text) - line.len, "%s%s%s",

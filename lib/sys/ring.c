@@ -83,16 +83,6 @@ ring_add(struct ring *r, size_t len)
 	return record + HEAD;
 }
 
-const void *
-ring_peek(const struct ring *r)
-{
-	uint64_t size;
-
-	if (r->oldest == r->next)
-		return NULL;
-	return r->mem + ring_resolve(r, r->tail, &size) + HEAD;
-}
-
 void
 ring_drop(struct ring *r)
 {
@@ -111,9 +101,12 @@ ring_drop(struct ring *r)
 const void *
 ring_read(const struct ring *r, struct ring_place *place)
 {
+	struct ring_place first = { .number = 0 };
 	uint64_t size;
 	size_t at;
 
+	if (place == NULL)
+		place = &first;
 	/* Of the oldest, too, the place may have been written over. */
 	if (place->number <= r->oldest) {
 		place->lost += r->oldest - place->number;

@@ -32,9 +32,6 @@ void ring_fini(struct ring *r);
  */
 void *ring_add(struct ring *r, size_t len);
 
-/* The oldest record; NULL: there is none. */
-const void *ring_peek(const struct ring *r);
-
 /* Forgets the oldest record, of which there must be one. */
 void ring_drop(struct ring *r);
 
@@ -53,7 +50,8 @@ ring_begin(const struct ring *r, struct ring_place *out)
 
 /*
  * The record at the place, which goes on to the next one: it stays until
- * something is added or dropped. NULL: there is none yet.
+ * something is added or dropped. NULL: there is none yet. The oldest record for
+ * no place, NULL.
  */
 const void *ring_read(const struct ring *r, struct ring_place *place);
 

@@ -187,7 +187,7 @@ TEST(the_ring_keeps_order_and_loses_only_refused_records)
 		}
 		random = random * 1103515245U + 12345U;
 		for (n = (random >> 16) % 3; n > 0; n--) {
-			out = ring_peek(&r);
+			out = ring_read(&r, NULL);
 			if (out == NULL)
 				break;
 			CHECK_EQ(got++, out[0]);
@@ -196,7 +196,7 @@ TEST(the_ring_keeps_order_and_loses_only_refused_records)
 			ring_drop(&r);
 		}
 	}
-	while ((out = ring_peek(&r)) != NULL) {
+	while ((out = ring_read(&r, NULL)) != NULL) {
 		CHECK_EQ(got++, out[0]);
 		ring_drop(&r);
 	}
@@ -229,7 +229,7 @@ TEST(the_ring_gives_the_memory_of_a_flood_back)
 	while ((record = ring_add(&r, 1000)) != NULL)
 		memset(record, 1, 1000);
 	CHECK(pages_in_use(&r) > 60);
-	while (ring_peek(&r) != NULL)
+	while (ring_read(&r, NULL) != NULL)
 		ring_drop(&r);
 	CHECK(pages_in_use(&r) <= 16);
 	ring_fini(&r);
