@@ -268,12 +268,11 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	status = start(s, conf);
 	if (status == EX_OK) {
 		/* From here on, signals to the number in it are heard. */
-		if (pid_file.fd != -1 && pidfile_fill(&pid_file) == -1) {
+		if (pid_file.fd != -1 &&
+		    pidfile_fill(&pid_file, &s->looker, loop_now(&s->loop)) ==
+			-1)
 			log_warn("pid_file %s: it stays empty for now",
 			    conf->pid_file);
-			pidfile_fill_later(
-			    &pid_file, &s->looker, loop_now(&s->loop));
-		}
 		log_echo(o->background);
 		s->background = o->background;
 		s->exit_on_failed = o->exit_on_failed;

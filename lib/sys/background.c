@@ -133,27 +133,18 @@ pidfile_lock(struct pidfile *p, const char *path, char *why, pid_t *other_out)
 	return -1;
 }
 
-int
-pidfile_fill(struct pidfile *p)
-{
-	char text[NUMBER_SIZE];
-	int len = snprintf(text, sizeof(text), "%ld", (long)getpid());
-	ssize_t n = pwrite(p->fd, text, (size_t)len, 0);
-
-	if (n == len)
-		return 0;
-	/* The first digits would be the number of somebody else. */
-	if (n >= 0 && ftruncate(p->fd, 0) == 0)
-		errno = ENOSPC;
-	return -1;
-}
-
 static void
 fill_work(struct lane_job *job)
 {
 	struct pidfile *p = LOOP_OWNER(job, struct pidfile, job);
+	char text[NUMBER_SIZE];
+	int len = snprintf(text, sizeof(text), "%ld", (long)getpid());
+	ssize_t n = pwrite(p->fd, text, (size_t)len, 0);
 
-	p->error = pidfile_fill(p) == -1 ? errno : 0;
+	p->error = n == len ? 0 : errno;
+	/* The first digits would be the number of somebody else. */
+	if (n >= 0 && n < len)
+		p->error = ftruncate(p->fd, 0) == 0 ? ENOSPC : errno;
 }
 
 static void
@@ -176,14 +167,21 @@ fill_again(struct timer *t, tstamp now)
 	lane_submit(p->lane, &p->job);
 }
 
-void
-pidfile_fill_later(struct pidfile *p, struct lane *lane, tstamp now)
+int
+pidfile_fill(struct pidfile *p, struct lane *lane, tstamp now)
 {
-	p->lane = lane;
-	p->job.work = fill_work;
-	p->job.done = fill_done;
-	timer_init(&p->again, fill_again);
-	timer_set(&lane->loop->timers, &p->again, now + TRY_AGAIN);
+	fill_work(&p->job);
+	if (p->error == 0)
+		return 0;
+	if (lane != NULL) {
+		p->lane = lane;
+		p->job.work = fill_work;
+		p->job.done = fill_done;
+		timer_init(&p->again, fill_again);
+		timer_set(&lane->loop->timers, &p->again, now + TRY_AGAIN);
+	}
+	errno = p->error;
+	return -1;
 }
 
 void

@@ -39,11 +39,10 @@ void background_report(int status);
 struct pidfile {
 	int fd; /* CLOEXEC; -1: closed */
 	char *path; /* owned */
-	/* Of pidfile_fill_later(): */
 	struct lane *lane;
 	struct lane_job job;
 	struct timer again;
-	int error; /* of the latest job; 0: the number is written */
+	int error; /* of the latest attempt; 0: the number is written */
 };
 
 /*
@@ -54,14 +53,12 @@ struct pidfile {
 int pidfile_lock(
     struct pidfile *p, const char *path, char *why, pid_t *other_out);
 
-/* Writes our number. Returns 0; or -1 and errno, and the file stays empty. */
-int pidfile_fill(struct pidfile *p);
-
 /*
- * Tries once a second, in the lane, until the number is written, which is
- * logged. The struct must stay as long as the lane.
+ * Writes our number. Returns 0; or -1 and errno, and the file stays empty: then
+ * that is tried once a second, in the lane unless that is NULL, until it is
+ * done, which is logged. The struct must stay as long as the lane.
  */
-void pidfile_fill_later(struct pidfile *p, struct lane *lane, tstamp now);
+int pidfile_fill(struct pidfile *p, struct lane *lane, tstamp now);
 
 /* Removes and closes the file. */
 void pidfile_fini(struct pidfile *p);

@@ -42,7 +42,7 @@ TEST(the_file_has_our_number_until_it_is_removed)
 	NEED(write_text(path, "1234567890"));
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
 	CHECK_STR("", text_of(path));
-	CHECK_EQ(0, pidfile_fill(&p));
+	CHECK_EQ(0, pidfile_fill(&p, NULL, 0));
 	CHECK_STR(number, text_of(path));
 	pidfile_fini(&p);
 	CHECK(access(path, F_OK) == -1);
@@ -54,7 +54,7 @@ TEST(another_daemon_finds_it_locked_and_the_number)
 	struct pidfile second = { .fd = -1 };
 
 	NEED(pidfile_lock(&p, path, why, &other) == 0);
-	CHECK_EQ(0, pidfile_fill(&p));
+	CHECK_EQ(0, pidfile_fill(&p, NULL, 0));
 	CHECK_ERRNO(EEXIST, pidfile_lock(&second, path, why, &other));
 	CHECK_EQ(getpid(), other);
 	CHECK_STR("", why);
@@ -75,12 +75,12 @@ TEST(a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty)
 	for (rlim_t room = 0; room < strlen(number); room++) {
 		small.rlim_cur = room;
 		(void)setrlimit(RLIMIT_FSIZE, &small);
-		CHECK_EQ(-1, pidfile_fill(&p));
+		CHECK_EQ(-1, pidfile_fill(&p, NULL, 0));
 		CHECK(errno == (room == 0 ? EFBIG : ENOSPC));
 		CHECK_STR("", text_of(path));
 	}
 	(void)setrlimit(RLIMIT_FSIZE, &former);
-	CHECK_EQ(0, pidfile_fill(&p));
+	CHECK_EQ(0, pidfile_fill(&p, NULL, 0));
 	CHECK_STR(number, text_of(path));
 	pidfile_fini(&p);
 }
