@@ -229,7 +229,7 @@ supervisor_report(struct supervisor *s, tstamp now)
 			timer_advance(
 			    &s->loop.timers, &s->told.timer, now + STATUS_PACE);
 	}
-	if (!notify_wanted())
+	if (notify_watchdog() == -1)
 		return;
 	if (now < s->told.at) {
 		/* Changes of this turn are told when it is time. */

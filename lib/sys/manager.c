@@ -148,16 +148,10 @@ manager_open(void)
 	return rc;
 }
 
-bool
-notify_wanted(void)
-{
-	return manager.fd != -1;
-}
-
 tspan
 notify_watchdog(void)
 {
-	return manager.watchdog;
+	return manager.fd == -1 ? -1 : manager.watchdog;
 }
 
 int

@@ -26,12 +26,10 @@ int manager_open(void);
  */
 size_t activation_find(const char *name, size_t max, int *out);
 
-/* Without a service manager the functions from here on do nothing. */
-
-/* Whether there is a service manager to be told. */
-bool notify_wanted(void);
-
-/* Within which the manager wants WATCHDOG=1, again and again; 0: not at all. */
+/*
+ * Within which the manager wants WATCHDOG=1, again and again; 0: not at all;
+ * -1: there is no manager to be told.
+ */
 tspan notify_watchdog(void);
 
 /*
