@@ -125,19 +125,17 @@ static const struct sock_filter lines[LINES] = {
 	(&(struct __user_cap_header_struct){ \
 	    .version = _LINUX_CAPABILITY_VERSION_3 })
 
-static bool
-has(const struct __user_cap_data_struct *caps, unsigned cap)
-{
-	return (caps[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap)) != 0;
-}
-
 bool
 acceptfilter_privileged(void)
 {
+	static const unsigned wanted[] = { CAP_SYS_ADMIN, CAP_NET_BROADCAST };
 	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	bool all = syscall(SYS_capget, THIS_THREAD, caps) == 0;
 
-	return syscall(SYS_capget, THIS_THREAD, caps) == 0 &&
-	    has(caps, CAP_SYS_ADMIN) && has(caps, CAP_NET_BROADCAST);
+	for (unsigned i = 0; all && i < 2; i++)
+		all = (caps[CAP_TO_INDEX(wanted[i])].effective &
+			  CAP_TO_MASK(wanted[i])) != 0;
+	return all;
 }
 
 int

@@ -72,21 +72,6 @@ struct start {
 
 /* --- between clone and exec --------------------------------------------- */
 
-/* Signals and the umask go along: setting them cannot fail. */
-static int
-begin_session(struct start *st)
-{
-	/* All zero: SIG_DFL, no flags and no mask, on each architecture. */
-	static const unsigned long plain[8];
-
-	/* SIGKILL and SIGSTOP refuse, and are always at their default. */
-	for (int sig = 1; sig <= SIGNALS; sig++)
-		(void)syscall(SYS_rt_sigaction, sig, plain, NULL, SIGSET_BYTES);
-	if (st->spec->set_umask)
-		(void)umask(st->spec->umask);
-	return setsid() == -1 ? -1 : 0;
-}
-
 /*
  * Opens the file by the user and group that the child is to have, and without
  * capabilities, as one of them opens all files. The other groups stay so from
@@ -173,19 +158,6 @@ arrange_descriptors(struct start *st)
 		return -1;
 	return st->spec->opened ? fcntl((int)st->nfds - 1, F_SETFD, FD_CLOEXEC)
 				: 0;
-}
-
-static int
-set_limits(struct start *st)
-{
-	const struct child_limit *limits = st->spec->limits;
-
-	for (size_t i = 0; i < st->spec->nlimits; i++) {
-		st->result->limit = limits[i].resource;
-		if (setrlimit(limits[i].resource, &limits[i].value) == -1)
-			return -1;
-	}
-	return 0;
 }
 
 static int
@@ -290,11 +262,19 @@ execute(struct start *st)
 static int
 take_step(struct start *st, enum child_stage stage)
 {
+	/* All zero: SIG_DFL, no flags and no mask, on each architecture. */
+	static const unsigned long plain[8];
 	const struct child_spec *s = st->spec;
 
 	switch (stage) {
 	case CHILD_SESSION:
-		return begin_session(st);
+		/* SIGKILL and SIGSTOP refuse: they have no other. */
+		for (int sig = 1; sig <= SIGNALS; sig++)
+			(void)syscall(
+			    SYS_rt_sigaction, sig, plain, NULL, SIGSET_BYTES);
+		if (s->set_umask)
+			(void)umask(s->umask);
+		return setsid() == -1 ? -1 : 0;
 	case CHILD_OUTPUT:
 		return s->output != NULL ? open_output(st) : 0;
 	case CHILD_NULL:
@@ -302,7 +282,13 @@ take_step(struct start *st, enum child_stage stage)
 	case CHILD_DESCRIPTORS:
 		return arrange_descriptors(st);
 	case CHILD_LIMITS:
-		return set_limits(st);
+		for (size_t i = 0; i < s->nlimits; i++) {
+			st->result->limit = s->limits[i].resource;
+			if (setrlimit(s->limits[i].resource,
+				&s->limits[i].value) == -1)
+				return -1;
+		}
+		return 0;
 	case CHILD_NICE:
 		return s->set_nice ? setpriority(PRIO_PROCESS, 0, s->nice) : 0;
 	case CHILD_CHROOT:

@@ -114,16 +114,6 @@ lane_prepare(struct lane *l)
 
 /* --- in the loop -------------------------------------------------------- */
 
-static int
-lane_add_thread(struct lane *l)
-{
-	if (thread_start(l->name, STACK_SIZE, lane_run, l,
-		&l->threads[l->nthreads]) == -1)
-		return -1;
-	l->nthreads++;
-	return 0;
-}
-
 /* Calls done() of the jobs that have finished. */
 static void
 lane_ready(struct loop_io *io, uint32_t events, tstamp now)
@@ -169,8 +159,13 @@ lane_check_progress(struct timer *t, tstamp now)
 	}
 	lane_tell(l);
 	pthread_mutex_unlock(&l->lock);
-	if (stuck && lane_add_thread(l) == 0 && l->late != NULL)
-		log_warnx("%s", l->late);
+	if (stuck &&
+	    thread_start(l->name, STACK_SIZE, lane_run, l,
+		&l->threads[l->nthreads]) == 0) {
+		l->nthreads++;
+		if (l->late != NULL)
+			log_warnx("%s", l->late);
+	}
 	if (waiting && l->nthreads < LANE_THREADS)
 		timer_set(&l->loop->timers, t,
 		    tstamp_add(l->progress_at, LANE_PATIENCE));
@@ -209,8 +204,11 @@ lane_start(
 	l->io.ready = lane_ready;
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->io.fd != -1 && loop_set(loop, &l->io, EPOLLIN) == 0 &&
-	    lane_add_thread(l) == 0)
+	    thread_start(l->name, STACK_SIZE, lane_run, l, &l->threads[0]) ==
+		0) {
+		l->nthreads = 1;
 		return 0;
+	}
 	error = errno;
 	lane_release(l);
 	errno = error;

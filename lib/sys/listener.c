@@ -278,25 +278,18 @@ open_unix(
 }
 
 static int
-get_socket_option(int fd, int option, int *out)
-{
-	socklen_t len = sizeof(*out);
-
-	return getsockopt(fd, SOL_SOCKET, option, out, &len);
-}
-
-static int
 open_inherited(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
 	const int fd = spec->inherited_fd, on = 1;
+	socklen_t len = sizeof(int);
 	int domain, type, listens;
 
 	l->inherited = true;
 	*why_out = "not a listening stream socket";
-	if (get_socket_option(fd, SO_DOMAIN, &domain) == -1 ||
-	    get_socket_option(fd, SO_TYPE, &type) == -1 ||
-	    get_socket_option(fd, SO_ACCEPTCONN, &listens) == -1)
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == -1 ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
+	    getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) == -1)
 		return -1;
 	if (type != SOCK_STREAM || !listens) {
 		errno = EINVAL;
@@ -404,12 +397,14 @@ bool
 listener_is_broken(const struct listener *l)
 {
 	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
+	socklen_t len = sizeof(int);
 	int listens;
 
 	if (l->kind == LISTENER_UNIX)
 		return poll(&pfd, 1, 0) == 1 &&
 		    (pfd.revents & (POLLRDHUP | POLLHUP)) != 0;
-	return get_socket_option(l->fd, SO_ACCEPTCONN, &listens) == 0 &&
+	return getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) ==
+	    0 &&
 	    !listens;
 }
 
@@ -422,43 +417,35 @@ port_of(const struct listener *l)
 	return ntohs(((const struct sockaddr_in *)&l->addr)->sin_port);
 }
 
-static bool
-count_half_open(void *arg, const struct socket_seen *seen)
-{
-	long *n = arg;
+/* Which sockets to count; or the one to look for, and its queue. */
+struct queue_look {
+	uint32_t inode; /* 0: all */
+	long n;
+};
 
-	(void)seen;
-	++*n;
-	return true;
+static bool
+queue_found(void *arg, const struct socket_seen *seen)
+{
+	struct queue_look *q = arg;
+
+	if (q->inode == 0)
+		q->n++;
+	else if (seen->inode == q->inode)
+		q->n = seen->queue;
+	return q->inode == 0 || seen->inode != q->inode;
 }
 
 long
 listener_half_open(const struct listener *l)
 {
-	long n = 0;
+	struct queue_look q = { 0 };
 
 	if (l->kind == LISTENER_UNIX)
 		return 0;
 	return sockets_tcp(1U << TCP_SYN_RECV, port_of(l), SOCKETS_SOME,
-		   count_half_open, &n)
-	    ? n
+		   queue_found, &q)
+	    ? q.n
 	    : -1;
-}
-
-/* A socket to look for, and what is known of its queue. */
-struct queue_look {
-	uint32_t inode;
-	long depth;
-};
-
-static bool
-take_queue(void *arg, const struct socket_seen *seen)
-{
-	struct queue_look *q = arg;
-
-	if (seen->inode == q->inode)
-		q->depth = seen->queue;
-	return seen->inode != q->inode;
 }
 
 bool
@@ -472,7 +459,7 @@ listener_is_empty(const struct listener *l)
 long
 listener_depth(const struct listener *l)
 {
-	struct queue_look q = { .depth = -1 };
+	struct queue_look q = { .n = -1 };
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 	struct stat st;
@@ -491,10 +478,10 @@ listener_depth(const struct listener *l)
 	/* A shared socket's state may change any time: see listener_share(). */
 	if (fstat(l->fd, &st) == 0) {
 		q.inode = (uint32_t)st.st_ino;
-		(void)sockets_tcp(
-		    1U << TCP_LISTEN, port_of(l), SOCKETS_SOME, take_queue, &q);
+		(void)sockets_tcp(1U << TCP_LISTEN, port_of(l), SOCKETS_SOME,
+		    queue_found, &q);
 	}
-	return q.depth;
+	return q.n;
 }
 
 void

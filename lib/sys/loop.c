@@ -69,28 +69,19 @@ timers_first(struct timers *all)
 	return first == NULL ? TSTAMP_NEVER : first->at;
 }
 
-/* The first that is due and was set before this call; NULL: there is none. */
-static struct timer *
-timer_next_due(struct timers *all, uint64_t seq, tstamp now)
-{
-	struct timer *t;
-
-	RB_FOREACH(t, timer_tree, &all->tree) {
-		if (t->at > now)
-			return NULL;
-		if (t->seq <= seq)
-			return t;
-	}
-	return NULL;
-}
-
 void
 timers_fire(struct timers *all, tstamp now)
 {
 	uint64_t seq = all->seq;
 	struct timer *t;
 
-	while ((t = timer_next_due(all, seq, now)) != NULL) {
+	for (;;) {
+		/* The first that is due and was set before this call. */
+		t = RB_MIN(timer_tree, &all->tree);
+		while (t != NULL && t->at <= now && t->seq > seq)
+			t = RB_NEXT(timer_tree, &all->tree, t);
+		if (t == NULL || t->at > now)
+			return;
 		timer_set(all, t, TSTAMP_NEVER);
 		turn_for(TURN_NO_APP);
 		if (t->fire != NULL)

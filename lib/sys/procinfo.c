@@ -44,24 +44,25 @@ procinfo_init(void)
 	return 0;
 }
 
-/* The file or folder below /proc; -1 and errno. */
-static int __attribute__((format(printf, 2, 3)))
-procinfo_open(int flags, const char *fmt, ...)
+/* The folder of procinfo_open() that stands for /proc itself. */
+#define PROC AT_FDCWD
+
+/* The file or folder below one of /proc; -1 and errno. */
+static int __attribute__((format(printf, 3, 4)))
+procinfo_open(int folder, int flags, const char *fmt, ...)
 {
-	char path[64];
-	size_t len = strlcpy(path, proc.prefix, sizeof(path));
+	char path[64] = "";
+	size_t len = 0;
 	va_list ap;
 
+	if (folder == PROC) {
+		folder = proc.fd;
+		len = strlcpy(path, proc.prefix, sizeof(path));
+	}
 	va_start(ap, fmt);
 	(void)vsnprintf(path + len, sizeof(path) - len, fmt, ap);
 	va_end(ap);
-	return openat(proc.fd, path, flags | O_CLOEXEC);
-}
-
-static int
-procinfo_openat(int folder, const char *name)
-{
-	return openat(folder, name, O_RDONLY | O_CLOEXEC);
+	return openat(folder, path, flags | O_CLOEXEC);
 }
 
 /*
@@ -120,7 +121,7 @@ procinfo_child(pid_t parent)
 	char children[32];
 	int child;
 
-	if (procinfo_slurp(procinfo_open(O_RDONLY, "%d/task/%d/children",
+	if (procinfo_slurp(procinfo_open(PROC, O_RDONLY, "%d/task/%d/children",
 			       (int)parent, (int)parent),
 		children, sizeof(children)) == -1)
 		return -1;
@@ -138,10 +139,11 @@ procinfo_folder(pid_t pid, bool child)
 		errno = ECHILD;
 	if (pid <= 0)
 		return -1;
-	folder = procinfo_open(O_PATH | O_DIRECTORY, "%d", (int)pid);
+	folder = procinfo_open(PROC, O_PATH | O_DIRECTORY, "%d", (int)pid);
 	/* The number may be another process's by now. */
 	if (child && folder != -1 &&
-	    (procinfo_parse(procinfo_openat(folder, "stat"), &info) == -1 ||
+	    (procinfo_parse(procinfo_open(folder, O_RDONLY, "stat"), &info) ==
+		    -1 ||
 		info.parent != parent)) {
 		close(folder);
 		errno = ECHILD;
@@ -157,11 +159,11 @@ procinfo_read(pid_t pid, bool child, struct procinfo *out)
 
 	if (!child)
 		return procinfo_parse(
-		    procinfo_open(O_RDONLY, "%d/stat", (int)pid), out);
+		    procinfo_open(PROC, O_RDONLY, "%d/stat", (int)pid), out);
 	folder = procinfo_folder(pid, true);
 	if (folder == -1)
 		return -1;
-	result = procinfo_parse(procinfo_openat(folder, "stat"), out);
+	result = procinfo_parse(procinfo_open(folder, O_RDONLY, "stat"), out);
 	close(folder);
 	return result;
 }
@@ -169,7 +171,7 @@ procinfo_read(pid_t pid, bool child, struct procinfo *out)
 int
 procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 {
-	int fd = procinfo_open(O_RDONLY | O_DIRECTORY, "%d/fd", (int)pid);
+	int fd = procinfo_open(PROC, O_RDONLY | O_DIRECTORY, "%d/fd", (int)pid);
 	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
 	char link[64];
 	uint32_t inode;
@@ -195,7 +197,7 @@ procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 FILE *
 procinfo_table(const char *name)
 {
-	int fd = procinfo_open(O_RDONLY, "%s", name);
+	int fd = procinfo_open(PROC, O_RDONLY, "%s", name);
 	FILE *in = fd == -1 ? NULL : fdopen(fd, "r");
 
 	if (in == NULL && fd != -1)
@@ -230,7 +232,7 @@ procinfo_oom_kills(unsigned long *out)
 	size_t len = 0;
 	const char *at;
 	ssize_t n;
-	int fd = procinfo_open(O_RDONLY, "vmstat");
+	int fd = procinfo_open(PROC, O_RDONLY, "vmstat");
 
 	if (fd == -1)
 		return -1;
@@ -323,8 +325,8 @@ hang_read_call(int folder, char state, char *buf, size_t size, int *error)
 	int len;
 
 	buf[0] = '\0';
-	if (procinfo_slurp(
-		procinfo_openat(folder, "syscall"), text, sizeof(text)) == -1)
+	if (procinfo_slurp(procinfo_open(folder, O_RDONLY, "syscall"), text,
+		sizeof(text)) == -1)
 		*error = errno;
 	if (!isdigit((unsigned char)text[0]) ||
 	    sscanf(text, "%ld %lx", &number, &first) < 1) {
@@ -355,8 +357,8 @@ hang_read_stack(int folder, struct hang *out)
 	size_t used = 0;
 	int n;
 
-	if (procinfo_slurp(
-		procinfo_openat(folder, "stack"), text, sizeof(text)) == -1)
+	if (procinfo_slurp(procinfo_open(folder, O_RDONLY, "stack"), text,
+		sizeof(text)) == -1)
 		out->stack_error = errno;
 	for (line = strtok_r(text, "\n", &save); line != NULL;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -392,7 +394,8 @@ hang_read(int folder, struct hang *out)
 	char call[160], where[64], threads[32] = "";
 
 	memset(out, 0, sizeof(*out));
-	if (procinfo_parse(procinfo_openat(folder, "stat"), &info) == -1)
+	if (procinfo_parse(procinfo_open(folder, O_RDONLY, "stat"), &info) ==
+	    -1)
 		return;
 	out->pid = info.pid;
 	state = states[info.state & 127];
@@ -400,7 +403,7 @@ hang_read(int folder, struct hang *out)
 	    folder, info.state, call, sizeof(call), &out->call_error);
 	/* The kernel writes 0 if the process runs, or may not be seen. */
 	(void)procinfo_slurp(
-	    procinfo_openat(folder, "wchan"), where, sizeof(where));
+	    procinfo_open(folder, O_RDONLY, "wchan"), where, sizeof(where));
 	if (strcmp(where, "0") == 0)
 		where[0] = '\0';
 	if (info.threads > 1)

@@ -134,17 +134,6 @@ text_char_length(const char *p, size_t len)
 	return n;
 }
 
-/* Whether the character of n bytes is one of U+0000-1F and U+007F-9F. */
-static bool
-text_is_control(const char *p, size_t n)
-{
-	unsigned char c = (unsigned char)p[0];
-
-	if (n == 1)
-		return c < ' ' || c == 0x7f;
-	return c == 0xc2 && (unsigned char)p[1] < 0xa0;
-}
-
 void
 text_pieces(
     const char *s, size_t len, enum text_as as, text_piece *put, void *arg)
@@ -154,7 +143,11 @@ text_pieces(
 
 	while (at < len) {
 		size_t n = text_char_length(s + at, len - at);
-		bool plain = n != 0 && !text_is_control(s + at, n);
+		unsigned char c = (unsigned char)s[at];
+		/* Controls are U+0000 to U+001F and U+007F to U+009F. */
+		bool plain = n == 1
+		    ? c >= ' ' && c != 0x7f
+		    : n > 1 && (c != 0xc2 || (unsigned char)s[at + 1] >= 0xa0);
 
 		if (s[at] == '\t')
 			plain = as == TEXT_LINE;
@@ -168,8 +161,7 @@ text_pieces(
 			put(arg, s + from, at - from);
 		if (as != TEXT_JSON) {
 			n = 1;
-			(void)snprintf(escape, sizeof(escape), "\\x%02x",
-			    (unsigned char)s[at]);
+			(void)snprintf(escape, sizeof(escape), "\\x%02x", c);
 		} else if (n == 0) {
 			n = 1;
 			(void)strcpy(escape, "\\ufffd");
