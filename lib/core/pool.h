@@ -229,7 +229,7 @@ enum session_end {
 
 /*
  * The process said READY; or DONE, PARK or LOST of the connection.  False: it
- * could not rightly say so; the caller tells pool_misbehaved().
+ * could not rightly say so; the caller tells pool_quit().
  */
 bool pool_ready(struct pool *p, uint32_t process, tstamp now);
 bool pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
@@ -254,11 +254,11 @@ void pool_replace(struct pool *p, uint32_t process, tstamp now);
  */
 void pool_detach(struct pool *p, uint32_t process, tstamp now);
 
-/* The process said RETIRE. */
-void pool_retire(struct pool *p, uint32_t process, tstamp now);
-
-/* The process must go at once; why: END_NONSENSE or END_FAIL. */
-void pool_misbehaved(
+/*
+ * The process said RETIRE, END_RETIRED: it finishes what it has.  Or FAIL, or
+ * what it must not, END_FAIL, END_NONSENSE: it is killed.
+ */
+void pool_quit(
     struct pool *p, uint32_t process, enum process_end why, tstamp now);
 
 /*

@@ -165,19 +165,11 @@ pool_detach(struct pool *p, uint32_t process, tstamp now)
 }
 
 void
-pool_retire(struct pool *p, uint32_t process, tstamp now)
+pool_quit(struct pool *p, uint32_t process, enum process_end why, tstamp now)
 {
 	settle_at(p, now);
-	process_escalate(p, process, STEP_STOP, END_RETIRED);
-	settle_app(p, p->processes[process].app);
-}
-
-void
-pool_misbehaved(
-    struct pool *p, uint32_t process, enum process_end why, tstamp now)
-{
-	settle_at(p, now);
-	process_escalate(p, process, STEP_KILL, why);
+	process_escalate(
+	    p, process, why == END_RETIRED ? STEP_STOP : STEP_KILL, why);
 	settle_app(p, p->processes[process].app);
 }
 

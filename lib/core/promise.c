@@ -255,13 +255,3 @@ promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)
 	p->regretted = true;
 	p->changed = now;
 }
-
-tstamp
-promise_stop_due(const struct promise *p, tspan pace)
-{
-	tstamp last = p->stopped > p->started ? p->stopped : p->started;
-
-	if (last == 0)
-		return 0;
-	return tstamp_add(last, p->pause > pace ? p->pause : pace);
-}

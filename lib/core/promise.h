@@ -175,7 +175,15 @@ promise_stopped(struct promise *p, tstamp now)
 }
 
 /* When the pauses allow a stop; pace: the least from a stop or a start on. */
-tstamp promise_stop_due(const struct promise *p, tspan pace);
+static inline tstamp
+promise_stop_due(const struct promise *p, tspan pace)
+{
+	tstamp last = p->stopped > p->started ? p->stopped : p->started;
+
+	if (last == 0)
+		return 0;
+	return tstamp_add(last, p->pause > pace ? p->pause : pace);
+}
 
 /*
  * The least servers, 1 to `most`, of which 99 of 100 customers wait no longer

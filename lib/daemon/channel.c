@@ -114,7 +114,7 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
 	    process_end_name(END_NONSENSE),
 	    "broke the protocol and is killed: %s", text);
-	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
+	pool_quit(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
 /* --- what is said to a process ----------------------------------------- */
@@ -433,7 +433,7 @@ channel_take_other(
 	case VERB_RETIRE:
 		if (said->given)
 			return "RETIRE with words";
-		pool_retire(p, w->process, now);
+		pool_quit(p, w->process, END_RETIRED, now);
 		return NULL;
 	case VERB_BLIND:
 		if (said->given)
@@ -450,7 +450,7 @@ channel_take_other(
 		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
 		    process_end_name(END_FAIL), "cannot go on: %s",
 		    w->group->failure.why);
-		pool_misbehaved(p, w->process, END_FAIL, now);
+		pool_quit(p, w->process, END_FAIL, now);
 		return NULL;
 	case VERB_EVENT:
 		if (ready && ++w->pace.texts <= CHANNEL_TEXTS)

@@ -19,7 +19,7 @@ begin_in_flight(void)
 	rig_arrive_n(2);
 	rig_arrive_at(1);
 	rig_arrive_at(1);
-	pool_retire(&rig.pool, 3, rig.now);
+	pool_quit(&rig.pool, 3, END_RETIRED, rig.now);
 	rig_died(1, END_SIGNAL);
 }
 
@@ -147,8 +147,8 @@ TEST(time_passes_with_every_fact)
 	LATER(
 	    CHECK(!pool_session_over(&rig.pool, 0, 0, SESSION_LOST, rig.now)));
 	LATER(pool_unread(&rig.pool, 0, rig.now, rig.now));
-	LATER(pool_retire(&rig.pool, 0, rig.now));
-	LATER(pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now));
+	LATER(pool_quit(&rig.pool, 0, END_RETIRED, rig.now));
+	LATER(pool_quit(&rig.pool, 0, END_NONSENSE, rig.now));
 	LATER(rig_died(0, END_SIGNAL));
 	LATER(rig_gone(0));
 	LATER(rig_spawn_failed(1, true));

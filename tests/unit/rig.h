@@ -664,13 +664,13 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	RIG_FACT("restart", pool_app_restart(p, a, now));
 	RIG_FACT("renew", pool_app_renew(p, a, b != 0, now));
 	RIG_FACT("replace", pool_replace(p, a, now));
-	RIG_FACT("retire", pool_retire(p, a, now));
+	RIG_FACT("retire", pool_quit(p, a, END_RETIRED, now));
 	RIG_FACT("detach", pool_detach(p, a, now));
 	RIG_FACT("blind", pool_blind(p, a, now));
 	RIG_FACT("spoke", pool_spoke(p, a, now));
 	RIG_FACT("unheard", pool_unheard(p, a, b != 0, now));
 	RIG_FACT("measured", pool_measured(p, a, b, now));
-	RIG_FACT("misbehaved", pool_misbehaved(p, a, (enum process_end)b, now));
+	RIG_FACT("misbehaved", pool_quit(p, a, (enum process_end)b, now));
 	RIG_FACT("start_queued", pool_start_queued(p, a, b != 0, now));
 	RIG_FACT("found_unread",
 	    pool_unread(p, a, RIG_START + TSPAN_MSECONDS(second), now));

@@ -251,7 +251,7 @@ a_process_speaks(void)
 		x->ready = true;
 		assert(pool_ready(&w.pool, n, w.now));
 	} else if (world_chance(20)) {
-		pool_retire(&w.pool, n, w.now);
+		pool_quit(&w.pool, n, END_RETIRED, w.now);
 	} else if (world_chance(20)) {
 		pool_blind(&w.pool, n, w.now);
 	} else {
@@ -276,7 +276,7 @@ a_process_breaks_the_protocol(void)
 	assert(!pool_session_over(&w.pool, n, c, SESSION_PARKED, w.now));
 	if (w.processes[n].ready && w.pool.processes[n].ready)
 		assert(!pool_ready(&w.pool, n, w.now));
-	pool_misbehaved(
+	pool_quit(
 	    &w.pool, n, world_random(2) == 0 ? END_NONSENSE : END_FAIL, w.now);
 }
 
@@ -320,7 +320,7 @@ a_dead_process_is_cleared(void)
 			w.processes[n].ready = true;
 			(void)pool_ready(&w.pool, n, w.now);
 		}
-		pool_retire(&w.pool, n, w.now);
+		pool_quit(&w.pool, n, END_RETIRED, w.now);
 		return;
 	}
 	world_clear_dead(n);

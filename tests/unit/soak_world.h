@@ -289,8 +289,7 @@ world_hand(const struct action *a)
 		w.apps[a->app].excused = true;
 		pool_hand_failed(&w.pool, a->conn, w.now);
 		if (world_chance(4))
-			pool_misbehaved(
-			    &w.pool, a->process, END_NONSENSE, w.now);
+			pool_quit(&w.pool, a->process, END_NONSENSE, w.now);
 		return;
 	}
 	c->place = PLACE_SENT;
