@@ -143,7 +143,7 @@ client_close(struct client *cl)
 	free(cl);
 	all->n--;
 	/* There may be room for another one. */
-	acceptor_resume(&all->acceptor);
+	acceptor_pause(&all->acceptor, false);
 }
 
 /* The client waits for what `waits` says, or leaves. May close it. */
@@ -480,7 +480,7 @@ control_admits(struct acceptor *a, tstamp now)
 		soonest = tstamp_min(soonest, cl->came + IDLE_TIME);
 	}
 	timer_advance(&all->sup->loop.timers, &all->wake, soonest);
-	acceptor_pause(a);
+	acceptor_pause(a, true);
 	return false;
 }
 
@@ -547,7 +547,7 @@ static void
 control_wake(struct timer *t, tstamp now)
 {
 	(void)now;
-	acceptor_resume(&TIMER_OWNER(t, struct control, wake)->acceptor);
+	acceptor_pause(&TIMER_OWNER(t, struct control, wake)->acceptor, false);
 }
 
 static struct listener_spec
@@ -617,7 +617,7 @@ control_commit(struct control *c, const struct conf *conf)
 	c->max_strangers = c->max / 8 * 7;
 	c->max_each = c->max / 4;
 	c->max_waiting = c->max / 4 * 3;
-	acceptor_resume(&c->acceptor);
+	acceptor_pause(&c->acceptor, false);
 }
 
 static void

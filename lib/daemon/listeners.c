@@ -97,7 +97,7 @@ listeners_detach(struct app_listener *l)
 
 	if (g == NULL)
 		return;
-	acceptor_pause(&l->acceptor);
+	acceptor_pause(&l->acceptor, true);
 	timer_set(&g->sup->loop.timers, &l->acceptor.rest, TSTAMP_NEVER);
 	timer_set(&g->sup->loop.timers, &l->leave_timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&g->listeners, l, next);
@@ -151,7 +151,7 @@ listeners_pause(struct group *g)
 		return;
 	g->paused = true;
 	TAILQ_FOREACH(l, &g->listeners, next)
-		acceptor_pause(&l->acceptor);
+		acceptor_pause(&l->acceptor, true);
 }
 
 void
@@ -164,7 +164,7 @@ listeners_resume(struct group *g)
 	g->paused = false;
 	TAILQ_FOREACH(l, &g->listeners, next)
 		if (!l->leaving)
-			acceptor_resume(&l->acceptor);
+			acceptor_pause(&l->acceptor, false);
 }
 
 static void
@@ -475,7 +475,7 @@ accepting_leave_one(struct app_listener *l, tstamp now)
 		return;
 	/* Processes that accept themselves take newcomers in the meantime. */
 	if (stays && group_accepts_itself(g))
-		acceptor_hide(&l->acceptor);
+		acceptor_hide(&l->acceptor, true);
 	else if (stays)
 		stays = listener_shut(open) == 0;
 	if (!stays) {
@@ -486,7 +486,7 @@ accepting_leave_one(struct app_listener *l, tstamp now)
 	l->leaving = true;
 	l->leave_until = now + LEAVE_MAX;
 	l->serve_until = tstamp_add(now, g->conf->pool.stop_timeout);
-	acceptor_pause(&l->acceptor);
+	acceptor_pause(&l->acceptor, true);
 	l->leave_timer.fire = listeners_leave_on;
 	listeners_set_leave(l, now);
 }
@@ -496,9 +496,9 @@ accepting_return(struct app_listener *l)
 {
 	listeners_set_leave(l, TSTAMP_NEVER);
 	l->leaving = l->last_look = false;
-	acceptor_show(&l->acceptor);
+	acceptor_hide(&l->acceptor, false);
 	if (!l->group->paused)
-		acceptor_resume(&l->acceptor);
+		acceptor_pause(&l->acceptor, false);
 }
 
 static bool

@@ -202,22 +202,14 @@ acceptor_watch(struct acceptor *a)
 }
 
 static void
-acceptor_reopen(struct acceptor *a, tstamp now)
-{
-	(void)loop_set(a->loop, &a->io, 0);
-	if (a->ops->reopen != NULL)
-		a->ops->reopen(a, now);
-}
-
-static void
 acceptor_rested(struct timer *t, tstamp now)
 {
 	struct acceptor *a = TIMER_OWNER(t, struct acceptor, rest);
 
-	if (a->listener.fd == -1)
-		acceptor_reopen(a, now);
-	else
+	if (a->listener.fd != -1)
 		acceptor_watch(a);
+	else if (a->ops->reopen != NULL)
+		a->ops->reopen(a, now);
 }
 
 enum acceptor_got
@@ -237,7 +229,9 @@ acceptor_take(struct acceptor *a, tstamp now)
 		acceptor_rest(a, a->listener.rest_until);
 		return ACCEPTOR_AWAY;
 	case LISTENER_BROKEN:
-		acceptor_reopen(a, now);
+		(void)loop_set(a->loop, &a->io, 0);
+		if (a->ops->reopen != NULL)
+			a->ops->reopen(a, now);
 		return ACCEPTOR_AWAY;
 	default:
 		a->ops->arrived(a, fd, now);
@@ -296,16 +290,9 @@ acceptor_rest(struct acceptor *a, tstamp until)
 }
 
 void
-acceptor_pause(struct acceptor *a)
+acceptor_pause(struct acceptor *a, bool paused)
 {
-	a->paused = true;
-	acceptor_watch(a);
-}
-
-void
-acceptor_resume(struct acceptor *a)
-{
-	a->paused = false;
+	a->paused = paused;
 	acceptor_watch(a);
 }
 
@@ -412,40 +399,31 @@ acceptor_discard(struct lane *lane, struct listener *l)
 }
 
 void
-acceptor_hide(struct acceptor *a)
-{
-	struct listener *l = &a->listener;
-	struct listener_job *j;
-
-	if (l->inherited || l->shut)
-		return;
-	j = listener_job_new(a->lane, JOB_HIDE, l);
-	if (j == NULL) {
-		log_debug("%s: stays open until it is empty: %m", l->name);
-		return;
-	}
-	j->listener.path = l->path;
-	j->listener.file = l->file;
-	l->path = NULL;
-	l->shut = true;
-	j->hidden = a;
-	a->hiding = j;
-	lane_submit(a->lane, &j->job);
-}
-
-void
-acceptor_show(struct acceptor *a)
+acceptor_hide(struct acceptor *a, bool hidden)
 {
 	struct listener *l = &a->listener;
 	struct listener_job *j = NULL;
 
-	if (l->shared)
-		j = listener_job_new(a->lane, JOB_SHOW, l);
+	if (hidden && (l->inherited || l->shut))
+		return;
+	if (hidden || l->shared)
+		j = listener_job_new(a->lane, hidden ? JOB_HIDE : JOB_SHOW, l);
 	else
 		listener_unshut(l);
+	if (hidden && j == NULL) {
+		log_debug("%s: stays open until it is empty: %m", l->name);
+		return;
+	}
+	l->shut = hidden;
+	if (hidden) {
+		j->listener.path = l->path;
+		j->listener.file = l->file;
+		l->path = NULL;
+		j->hidden = a;
+		a->hiding = j;
+	}
 	if (j != NULL)
 		lane_submit(a->lane, &j->job);
-	l->shut = false;
 }
 
 int

@@ -410,13 +410,6 @@ listener_is_broken(const struct listener *l)
 
 /* --- looking ------------------------------------------------------------- */
 
-/* The port has the same place in both families. */
-static uint16_t
-port_of(const struct listener *l)
-{
-	return ntohs(((const struct sockaddr_in *)&l->addr)->sin_port);
-}
-
 /* Which sockets to count; or the one to look for, and its queue. */
 struct queue_look {
 	uint32_t inode; /* 0: all */
@@ -438,12 +431,14 @@ queue_found(void *arg, const struct socket_seen *seen)
 long
 listener_half_open(const struct listener *l)
 {
+	/* The port has the same place in both families. */
+	const struct sockaddr_in *in = (const void *)&l->addr;
 	struct queue_look q = { 0 };
 
 	if (l->kind == LISTENER_UNIX)
 		return 0;
-	return sockets_tcp(1U << TCP_SYN_RECV, port_of(l), SOCKETS_SOME,
-		   queue_found, &q)
+	return sockets_tcp(1U << TCP_SYN_RECV, ntohs(in->sin_port),
+		   SOCKETS_SOME, queue_found, &q)
 	    ? q.n
 	    : -1;
 }
@@ -459,6 +454,7 @@ listener_is_empty(const struct listener *l)
 long
 listener_depth(const struct listener *l)
 {
+	const struct sockaddr_in *in = (const void *)&l->addr;
 	struct queue_look q = { .n = -1 };
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
@@ -478,8 +474,8 @@ listener_depth(const struct listener *l)
 	/* A shared socket's state may change any time: see listener_share(). */
 	if (fstat(l->fd, &st) == 0) {
 		q.inode = (uint32_t)st.st_ino;
-		(void)sockets_tcp(1U << TCP_LISTEN, port_of(l), SOCKETS_SOME,
-		    queue_found, &q);
+		(void)sockets_tcp(1U << TCP_LISTEN, ntohs(in->sin_port),
+		    SOCKETS_SOME, queue_found, &q);
 	}
 	return q.n;
 }

@@ -1,11 +1,7 @@
 #ifndef SYS_LISTENER_H
 #define SYS_LISTENER_H
 
-/*
- * Sockets that connections are accepted from, TCP, Unix, or given to us
- * listening already (socket activation); and acceptors, which have one in the
- * loop.
- */
+/* Sockets that connections are accepted from; and acceptors, in the loop. */
 
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -82,40 +78,34 @@ struct listener {
  * replaced; a Unix socket cannot be connected to before its owner and mode
  * are in force. The descriptor of an inherited one stays the caller's.
  * Returns 0; or -1 with errno and in *why_out what did not work, as words to
- * set before the text of errno. Among others: EADDRINUSE (somebody listens
- * there), ENOTSOCK (another kind of file, or descriptor, is there), EINVAL
- * (the inherited one is no listening stream socket), ENAMETOOLONG.
+ * set before the text of errno: EADDRINUSE (somebody listens there), ENOTSOCK
+ * (another kind of file is there), EINVAL (the inherited one does not listen).
  */
 int listener_open(
     struct listener *l, const struct listener_spec *spec, const char **why_out);
 
-/*
- * The text of errno, which it keeps, after that has failed: with what tells the
- * process that has the address, or the right that is missing. Returns buf.
- */
+/* The text of errno after that has failed, and what to do. Keeps errno. */
 const char *listener_explain(
     const struct listener_spec *spec, char *buf, size_t size);
 
 /*
- * Whether listener_open() would find the address in use. Binds nothing,
- * connects to nobody. Returns and fails like listener_open(), but for
- * rights: that a port or a folder may be used is not tried.
+ * Whether listener_open() would find the address in use: fails like that, but
+ * for rights. Binds nothing, connects to nobody.
  */
 int listener_probe(const struct listener_spec *spec, const char **why_out);
 
 /*
- * Gives our socket file these rights (uid, gid -1: left as they are); meanwhile
- * only rights that both the old and the new ones give are in force. Returns
- * like listener_open(); EADDRINUSE if it is not ours any more.
+ * Gives our socket file these rights (uid, gid -1: as they are), and never more
+ * than both the old and the new. EADDRINUSE: it is not ours any more.
  */
 int listener_protect(const char *path, const struct listener_file *ours,
     uid_t uid, gid_t gid, mode_t mode, const char **why_out);
 
 /*
- * share: from now on programs that were given a copy of the socket accept from
- * it themselves, and it blocks, as they expect. Else it is ours again, as an
- * inherited one alone should ever be: they may still make it block, and each
- * listener_accept() undoes that, but for a moment. Returns 0, or -1 and errno.
+ * share: from now on programs that were given a copy accept from it themselves,
+ * and it blocks, as they expect. Else it is ours again: they may still make it
+ * block, and each listener_accept() undoes that, but for a moment. Returns 0,
+ * or -1 and errno.
  */
 int listener_share(struct listener *l, bool share);
 
@@ -128,16 +118,10 @@ long listener_half_open(const struct listener *l);
 /* Whether no connection waits to be accepted. */
 bool listener_is_empty(const struct listener *l);
 
-/*
- * How many connections wait; -1: unknown, because this kernel has no monitor of
- * sockets, sock_diag(7), and the machine has too many sockets to go through.
- */
+/* How many connections wait; -1: unknown, as sockets_unix_queue(). */
 long listener_depth(const struct listener *l);
 
-/*
- * Closes it and removes our socket file, unless that has been replaced by
- * somebody else's. One that was never opened has fd -1 and no path.
- */
+/* Closes it, and removes our socket file, unless somebody has replaced it. */
 void listener_fini(struct listener *l);
 
 /* --- acceptor.c: accepting ---------------------------------------------- */
@@ -145,28 +129,25 @@ void listener_fini(struct listener *l);
 /*
  * Returns a connection the caller now owns, or one of the enum above.
  * Never O_NONBLOCK: that flag would travel with the socket to the worker.
- * Trouble that can repeat is logged here, once a minute with a count.
  */
 int listener_accept(struct listener *l, tstamp now);
 
 /*
- * Closes the listener for newcomers: a connect gets nothing (Unix: refused at
- * once; TCP: no answer, and refused after listener_fini()), while connections
- * stay in the queue. So accept until LISTENER_EMPTY and, for TCP, until
- * listener_half_open() is 0 or a second or two are over: a client whose
- * connect(2) succeeded may still have its last packet of the handshake on the
- * way. An inherited one stays open for the service manager. Returns 0, or -1
- * and errno.
+ * Closes the listener for newcomers (Unix: refused at once; TCP: no answer, and
+ * refused after listener_fini()), while connections stay in the queue. So
+ * accept until LISTENER_EMPTY and, for TCP, until listener_half_open() is 0 or
+ * a second or two are over: a client whose connect(2) succeeded may have the
+ * end of its handshake on the way. An inherited one stays open for the service
+ * manager. Returns 0, or -1 and errno.
  */
 int listener_shut(struct listener *l);
 
 /* --- in the loop -------------------------------------------------------- */
 
 /*
- * An acceptor accepts within a budget in each turn, rests when descriptors run
- * out, and can be paused. While it is paused for want of room, one
- * acceptor_take() fills a place that becomes free, at the cost of an accept()
- * and no epoll_ctl().
+ * An acceptor accepts within a budget in each turn, and rests when descriptors
+ * run out. While it is paused, one acceptor_take() fills a place that becomes
+ * free, at the cost of an accept() and no epoll_ctl().
  */
 
 struct acceptor;
@@ -222,9 +203,8 @@ void acceptor_start(struct acceptor *a);
 /* Stays away from the listener until then, paused or not. */
 void acceptor_rest(struct acceptor *a, tstamp until);
 
-/* Out of the loop and into it; while it rests, from the end of the rest on. */
-void acceptor_pause(struct acceptor *a);
-void acceptor_resume(struct acceptor *a);
+/* Out of the loop, or into it: while it rests, from the end of the rest on. */
+void acceptor_pause(struct acceptor *a, bool paused);
 
 /* Takes one connection, whether in the loop or not. */
 enum acceptor_got acceptor_take(struct acceptor *a, tstamp now);
@@ -233,15 +213,13 @@ enum acceptor_got acceptor_take(struct acceptor *a, tstamp now);
 void acceptor_close(struct acceptor *a);
 
 /*
- * Has a lane close a shared listener for newcomers, without a sign to the
- * programs that have it, too, which accept what is in its queue: the file of a
- * Unix socket is removed, SYNs to a TCP one are dropped. Where that cannot be
- * done, it stays open.
+ * hidden: has a lane close a shared listener for newcomers, without a sign to
+ * the programs that have it, too, which accept what is in its queue: the file
+ * of a Unix socket is removed, SYNs to a TCP one are dropped. Where that cannot
+ * be done, it stays open. Else a TCP listener that was shut or hidden lets
+ * newcomers in again.
  */
-void acceptor_hide(struct acceptor *a);
-
-/* A TCP listener that was shut or hidden lets newcomers in again. */
-void acceptor_show(struct acceptor *a);
+void acceptor_hide(struct acceptor *a, bool hidden);
 
 /*
  * Changes backlog (not of an inherited socket, nor of a shared one of TCP),
@@ -253,8 +231,8 @@ int acceptor_update(
 
 /*
  * Closes a listener. That of a Unix socket lets no newcomer in from now on,
- * unless processes share it, and is closed in the lane, with its file removed:
- * any user who can read its folder can make a removal wait.
+ * unless processes share it, and is closed in the lane: any user who can read
+ * its folder can make the removal of its file wait.
  */
 void acceptor_discard(struct lane *, struct listener *);
 

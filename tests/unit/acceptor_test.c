@@ -36,7 +36,7 @@ admits(struct acceptor *a, tstamp at)
 	if (arrivals < room)
 		return true;
 	if (pauses)
-		acceptor_pause(a);
+		acceptor_pause(a, true);
 	return false;
 }
 
@@ -207,7 +207,7 @@ TEST(hiding_a_unix_socket_removes_its_file_alone)
 	CHECK_EQ(0, lane_start(&lane, &loop, "looker", NULL));
 	acceptor.lane = &lane;
 	dial(1);
-	acceptor_hide(&acceptor);
+	acceptor_hide(&acceptor, true);
 	CHECK_EQ(0, lane_stop(&lane, TSTAMP_NEVER));
 	CHECK_ERRNO(ENOENT, access(path, F_OK));
 	CHECK(!listener_is_broken(&acceptor.listener));
