@@ -18,8 +18,7 @@
 
 /*
  * Whether this process may install the filter, and guard the process that
- * answers, without giving up that programs gain rights by being set-user-ID: it
- * has CAP_SYS_ADMIN and CAP_NET_BROADCAST.
+ * answers, without giving up that programs gain rights by being set-user-ID.
  */
 bool acceptfilter_privileged(void);
 

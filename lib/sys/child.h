@@ -1,11 +1,7 @@
 #ifndef SYS_CHILD_H
 #define SYS_CHILD_H
 
-/*
- * Starting a program as a child, at a cost that does not depend on the size of
- * the daemon, and with every failure told as exactly as the kernel tells it;
- * and reaping it.
- */
+/* Starting a program as a child, and reaping it. */
 
 #include <sys/resource.h>
 #include <sys/types.h>
@@ -139,16 +135,10 @@ struct child_result {
  */
 int child_spawn(const struct child_spec *, struct child_result *);
 
-/*
- * Whether a failure was a shortage that passes (EAGAIN, ENOMEM, EMFILE,
- * ENFILE), and not a mistake in the spec.
- */
+/* Whether a failure was a shortage that passes, and no mistake in the spec. */
 bool child_no_room(const struct child_result *);
 
-/*
- * Writes "cannot chdir to /srv: Permission denied" and the like, cut to size
- * bytes with its NUL. Returns buf.
- */
+/* Writes "cannot chdir to /srv: Permission denied" or the like. Returns buf. */
 const char *child_explain(const struct child_spec *,
     const struct child_result *, char *buf, size_t size);
 
@@ -161,9 +151,8 @@ int child_signal(pid_t, int sig, bool group);
 /* --- reaping ---------------------------------------------------------- */
 
 /*
- * A dead child is looked at first and reaped after: while it is a zombie, no
- * other process can get its number, and so its process group can be killed
- * without hitting another one.
+ * A dead child is looked at first and reaped after: while it is a zombie, its
+ * number is its own, and its process group can be killed.
  */
 
 struct reap_death {
@@ -189,10 +178,7 @@ bool reap_is_child(pid_t);
  */
 void reap_take(pid_t, bool group);
 
-/*
- * Writes "killed by signal 11 (SIGSEGV)", with "core dumped" behind the name if
- * so, or "exited with status 3", cut to size. Returns buf.
- */
+/* Writes "killed by signal 11 (SIGSEGV, core dumped)" and the like. */
 const char *reap_explain(const struct reap_death *, char *buf, size_t size);
 
 #endif

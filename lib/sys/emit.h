@@ -55,19 +55,19 @@ void emit_printf(struct emit *j, const char *fmt, ...)
 /* Seconds: to the microsecond below one second, else to the millisecond. */
 void emit_span(struct emit *j, tspan span);
 
-/* To the tenth; NaN and infinity are null. */
+/* To the tenth, or to six places; NaN and infinity are null. */
 static inline void
-emit_percent(struct emit *j, double percent)
+emit_real(struct emit *j, bool tenth, double n)
 {
-	emit_printf(j, isfinite(percent) ? "%.1f" : "null", percent);
+	if (!isfinite(n))
+		emit_null(j);
+	else if (tenth)
+		emit_printf(j, "%.1f", n);
+	else
+		emit_printf(j, "%.6g", n);
 }
-
-/* To six places; NaN and infinity are null. */
-static inline void
-emit_number(struct emit *j, double n)
-{
-	emit_printf(j, isfinite(n) ? "%.6g" : "null", n);
-}
+#define emit_percent(j, n) emit_real(j, true, n)
+#define emit_number(j, n) emit_real(j, false, n)
 
 /* A key and its value. */
 #define emit_put_string(j, key, s) emit_string(emit_key(j, key), s)

@@ -75,10 +75,7 @@ ssize_t fdpass_recv(
 ssize_t fdpass_recv_one(
     int sock, void *buf, size_t size, int flags, int *fd_out);
 
-/*
- * Whether to try again when the socket is ready: nothing is there to read, or
- * no room to write, or the kernel lacks memory.
- */
+/* Whether to try again when the socket is ready, or the kernel has memory. */
 bool fdpass_is_later(int error);
 
 /*
@@ -90,10 +87,7 @@ bool fdpass_is_later(int error);
  */
 ssize_t fdpass_next_sender(int sock, struct ucred *out);
 
-/*
- * Bytes that lie unread in the socket, or -1 and errno. Waits for nobody who
- * receives there.
- */
+/* Bytes unread in the socket, or -1 and errno. Waits for no receiver. */
 int fdpass_unread(int sock);
 
 /*

@@ -23,10 +23,7 @@
 #define LANE_PATIENCE TSPAN_SECONDS(1)
 #define LANE_THREADS 8
 
-/*
- * A piece of work, embedded in the user's struct and untouched by the user
- * from lane_submit() until done() is called.
- */
+/* Embedded in the user's struct; the lane's from lane_submit() to done(). */
 struct lane_job {
 	STAILQ_ENTRY(lane_job) next;
 	void (*work)(struct lane_job *); /* in the lane */
@@ -82,10 +79,7 @@ int lane_start(
  */
 int lane_stop(struct lane *, tstamp deadline);
 
-/*
- * Jobs begin in the order they were submitted. Cannot fail. done() may submit
- * the next one.
- */
+/* Jobs begin in the order they were submitted. done() may submit another. */
 void lane_submit(struct lane *, struct lane_job *);
 
 /*

@@ -583,22 +583,12 @@ log_flush(tspan limit)
 	return all;
 }
 
-/* The wall clock may be set while this waits. */
-static bool
-join_thread(void)
-{
-	const struct timespec deadline =
-	    clock_timespec(clock_now() + TSPAN_SECONDS(1));
-
-	return pthread_clockjoin_np(
-		   state.thread, NULL, CLOCK_MONOTONIC, &deadline) == 0;
-}
-
 void
 log_stop(tspan limit)
 {
 	int saved_errno = errno;
-	bool stuck;
+	struct timespec deadline;
+	bool stuck = true;
 
 	pthread_mutex_lock(&state.lock);
 	if (state.running && !state.stop) {
@@ -612,8 +602,14 @@ log_stop(tspan limit)
 		 * not: that is cancelled. A thread that hangs in the kernel for
 		 * good is left where it is.
 		 */
-		stuck = !join_thread() &&
-		    (pthread_cancel(state.thread) != 0 || !join_thread());
+		for (int tries = 0; stuck && tries < 2; tries++) {
+			if (tries > 0 && pthread_cancel(state.thread) != 0)
+				break;
+			deadline =
+			    clock_timespec(clock_now() + TSPAN_SECONDS(1));
+			stuck = pthread_clockjoin_np(state.thread, NULL,
+				    CLOCK_MONOTONIC, &deadline) != 0;
+		}
 		pthread_mutex_lock(&state.lock);
 		state.abandoned = stuck;
 		state.running = false;

@@ -45,10 +45,9 @@ struct log_spec {
 /* --- log.c: where lines go ---------------------------------------------- */
 
 /*
- * Sets where lines go and how they look, from the next line on; before the
- * first call that is standard error, level info, text. Returns 0; or -1 and
- * the errno of open(2), and then nothing has changed. A missing syslog socket
- * is no failure: it may come. Copies the path of the spec.
+ * Sets where lines go and how they look; before that it is standard error,
+ * level info, text. Returns 0; or -1 and the errno of open(2), and then nothing
+ * has changed. A missing syslog socket is no failure: it may come.
  */
 int log_open(const struct log_spec *spec);
 
@@ -61,16 +60,12 @@ struct logsink *log_prepare(const struct log_spec *spec);
 void log_commit(struct logsink *);
 void log_abandon(struct logsink *);
 
-/*
- * Whether errors of ours are also written to standard error, wherever else the
- * log goes: true while somebody at a terminal waits for the start.
- */
+/* Whether errors of ours go to standard error, too: somebody waits there. */
 void log_echo(bool);
 
 /*
- * Starts the thread. To be called after the last fork of the daemon itself.
- * Returns 0, or -1 and the errno of mmap(2) or pthread_create(3); lines are
- * then written at once, as before.
+ * Starts the thread, after the last fork of the daemon itself. Returns 0; or -1
+ * and errno, and lines are written at once, as before.
  */
 int log_start(void);
 

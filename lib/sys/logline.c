@@ -97,16 +97,6 @@ log_format(const struct logline *line, const struct log_style *style,
 
 /* --- lines of ours ------------------------------------------------------ */
 
-/* Ends a text that was cut with dots; returns its length. */
-static size_t
-end_with_dots(char *text, size_t size, size_t len)
-{
-	if (len < size)
-		return len;
-	memcpy(text + size - 4, "...", 4);
-	return size - 1;
-}
-
 /* error is an errno whose text follows, 0 for none; suffix follows that. */
 static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,
     int error, const char *suffix, const char *fmt, va_list ap)
@@ -117,10 +107,15 @@ static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,
 	int n;
 
 	n = vsnprintf(text, sizeof(text), fmt, ap);
-	line.len = end_with_dots(text, sizeof(text), n < 0 ? 0 : (size_t)n);
-	n = snprintf(text + line.len, sizeof(text) - line.len, "%s%s%s",
-	    error != 0 ? ": " : "", error != 0 ? strerror(error) : "", suffix);
-	line.len = end_with_dots(text, sizeof(text), line.len + (size_t)n);
+	line.len = n < 0 ? 0 : (size_t)n;
+	if (line.len < sizeof(text))
+		line.len += (size_t)snprintf(text + line.len,
+		    sizeof(text) - line.len, "%s%s%s", error != 0 ? ": " : "",
+		    error != 0 ? strerror(error) : "", suffix);
+	if (line.len >= sizeof(text)) {
+		line.len = sizeof(text) - 1;
+		memcpy(text + line.len - 3, "...", 4);
+	}
 	log_put(&line);
 	errno = saved_errno;
 }

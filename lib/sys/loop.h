@@ -2,9 +2,8 @@
 #define SYS_LOOP_H
 
 /*
- * The event loop: epoll, one signalfd, timers, and the reader of the clock. It
- * calls back and does nothing else. Beside it there are threads, and somebody
- * who sees a turn that lasts too long.
+ * The event loop: epoll, one signalfd, timers, and the clock. And what is
+ * beside it: threads, and the watch, which sees a turn that lasts too long.
  */
 
 #include <sys/epoll.h>
@@ -48,8 +47,7 @@ clock_timespec(tstamp at)
 
 /*
  * Timers, embedded in the structs of their users and fired by the loop, the
- * earliest first; of several due at the same time, the one set first. Setting
- * and clearing are O(log n) and cannot fail: a timer has its place in itself.
+ * earliest first; of several due at the same time, the one set first.
  */
 struct timer {
 	RB_ENTRY(timer) entry; /* in its timers unless at is TSTAMP_NEVER */
@@ -74,9 +72,8 @@ struct timers {
 void timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now));
 
 /*
- * Fires once, at this time or soon after it, in place of any earlier setting;
- * TSTAMP_NEVER clears it. A timer must be cleared before its struct is freed;
- * while it fires it is not set.
+ * Fires once, at this time or soon after it; TSTAMP_NEVER clears it, as must be
+ * done before its struct is freed. While it fires it is not set.
  */
 void timer_set(struct timers *all, struct timer *t, tstamp at);
 
@@ -86,10 +83,7 @@ void timer_advance(struct timers *all, struct timer *t, tstamp at);
 /* When the first of them fires; TSTAMP_NEVER: none is set. */
 tstamp timers_first(struct timers *all);
 
-/*
- * Fires all that are due. A timer that is set meanwhile, to whatever time,
- * waits for the next call: so each call ends.
- */
+/* Fires all that are due; what is set meanwhile waits for the next call. */
 void timers_fire(struct timers *all, tstamp now);
 
 /* --- turns, as they are seen from beside the loop --------------------- */
@@ -98,9 +92,8 @@ void timers_fire(struct timers *all, tstamp now);
 #define TURN_NO_APP UINT32_MAX
 
 /*
- * The work of the loop, told to the watch, which sees a turn last too long. To
- * say so costs a few stores, and no system call. Written by the loop's thread
- * alone, but for dozing.
+ * The work of the loop, told to the watch by a few stores and no system call.
+ * Written by the loop's thread alone, but for dozing.
  */
 struct turn {
 	_Atomic tstamp began; /* the latest turn, by the loop's clock */
@@ -139,14 +132,13 @@ turn_call(const char *name)
 #define LOOP_BATCH 256
 
 /*
- * A descriptor in the loop; embedded in the user's struct, which LOOP_OWNER
- * finds again. fd and ready are set by the user before the first loop_set()
- * and stay as they are while events is not 0.
+ * A descriptor in the loop, embedded in the user's struct. fd and ready are the
+ * user's to set, and stay as they are while events is not 0.
  */
 struct loop_io {
 	int fd;
-	uint32_t events; /* EPOLLIN, EPOLLOUT, ... waited for; 0: not in the
-			    loop. Written by loop_set() only. */
+	uint32_t
+	    events; /* waited for, by loop_set() only; 0: not in the loop */
 	void (*ready)(struct loop_io *, uint32_t events, tstamp now);
 };
 
@@ -185,17 +177,13 @@ struct loop {
 /* A clock of NULL is CLOCK_MONOTONIC. 0, or -1 and errno. */
 int loop_init(struct loop *, const struct loop_clock *);
 
-/*
- * Closes what the loop opened and restores the signal mask. The descriptors
- * of the users' are theirs.
- */
+/* Closes what the loop opened, and restores the signal mask. */
 void loop_fini(struct loop *);
 
 /*
  * Waits for these events on io->fd from now on, level-triggered unless
- * EPOLLET is among them, and once with EPOLLONESHOT: until it is set again; 0
- * takes it out. What was seen this turn but is no longer wanted is not called
- * any more, so an io that was taken out may be freed at once. Take it out
+ * EPOLLET is among them, once with EPOLLONESHOT; 0 takes it out, and it may be
+ * freed at once: what was seen this turn is not called any more. Take it out
  * before closing the descriptor: a copy would keep it in the epoll set.
  * 0, or -1 and errno (ENOMEM, ENOSPC, EPERM for a plain file).
  */
@@ -219,10 +207,7 @@ int loop_signals(struct loop *, const sigset_t *,
  */
 int loop_turn(struct loop *, tstamp deadline);
 
-/*
- * The time at which the last turn's wait ended, or of loop_init(). The same
- * for everything done in one turn.
- */
+/* When the last turn's wait ended: the same for all that a turn does. */
 tstamp loop_now(const struct loop *);
 
 /* For how long the turn has lasted. Reads the clock. */
@@ -233,14 +218,10 @@ tspan loop_lasts(const struct loop *);
 /*
  * A turn that lasts longer than WATCH_LIMIT may sit in a system call that
  * somebody makes wait, such as accept4() on a socket that another process has
- * set to block, or the close of a connection that lingers. The watch is a
- * process of ours that shares a page with the loop and sends its thread a
- * signal then, and again each WATCH_LIMIT: a call that can be interrupted fails
- * with EINTR, and the turn goes on. So every call of the loop may fail with
- * EINTR, without having done anything; but a close that does has closed.
- *
- * The watch is no thread: where a process has two of them, each call on a
- * descriptor is dearer.
+ * set to block. The watch is a process of ours that shares a page with the loop
+ * and sends its thread a signal then, and again each WATCH_LIMIT: so every call
+ * of the loop may fail with EINTR, without having done anything; but a close
+ * that does has closed. A thread would make each call on a descriptor dearer.
  */
 
 #define WATCH_LIMIT TSPAN_MSECONDS(50)
@@ -264,9 +245,9 @@ struct watch_sight {
 };
 
 /*
- * Starts the watch over the loop of this thread, which has to be the first of
- * the process. To be called early, while the process is small. Without a
- * process it is tried again later. Returns 0, or -1 and errno.
+ * Starts the watch over the loop of this thread, the first of the process,
+ * early, while that is small; without a process, later. Returns 0, or -1 and
+ * errno.
  */
 int watch_init(struct watch *, struct loop *);
 

@@ -11,9 +11,8 @@
 #include "core/tstamp.h"
 
 /*
- * Processes as proc(5) and their clocks tell of them. All functions that return
- * int or a pointer set errno on failure: ESRCH if there is no such process,
- * EACCES or EPERM if it may not be seen.
+ * Processes as proc(5) tells of them. On failure errno is ESRCH if there is no
+ * such process, EACCES or EPERM if it may not be seen.
  */
 
 struct procinfo {
@@ -55,10 +54,7 @@ pid_t procinfo_child(pid_t parent);
 int procinfo_sockets(
     pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
 
-/*
- * A table for all processes, as "net/tcp", open for reading; NULL and errno.
- * Neither blocks.
- */
+/* A table for all processes, as "net/tcp"; NULL and errno. */
 FILE *procinfo_table(const char *name);
 
 /*
@@ -76,9 +72,8 @@ int procinfo_oom_kills(unsigned long *out);
 /* --- where a process hangs -------------------------------------------- */
 
 /*
- * Where a process hangs, seen from outside: the system call its first thread
- * is in, and where in the kernel it waits. The process's memory is not read:
- * its lock may be what the process hangs on, and the reader would join it.
+ * The system call its first thread is in, and where in the kernel it waits. The
+ * process's memory is not read: the lock of that may be what it hangs on.
  */
 struct hang {
 	pid_t pid; /* 0: the process is gone */

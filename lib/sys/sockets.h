@@ -45,10 +45,7 @@ typedef bool sockets_fn(void *arg, const struct socket_seen *);
 #define SOCKETS_SOME (256 * 1024)
 #define SOCKETS_ALL SIZE_MAX
 
-/*
- * Tries what the kernel has, so that a module that it loads for the first
- * question is not waited for in the loop.
- */
+/* Has the kernel load its modules now, so that the loop does not wait. */
 void sockets_init(void);
 
 /*

@@ -39,8 +39,7 @@ enum text_as {
 
 typedef void text_piece(void *arg, const char *piece, size_t len);
 
-/* Gives the text to put() in pieces, none of which ends within a
- * character. */
+/* Gives the text to put() in pieces, none of which ends within a character. */
 void text_pieces(
     const char *s, size_t len, enum text_as as, text_piece *put, void *arg);
 
