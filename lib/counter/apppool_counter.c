@@ -292,17 +292,17 @@ service_take_inherited(struct service *s, const char *text)
 	return n > 0;
 }
 
-/* HOST:PORT, [ADDRESS]:PORT or *:PORT; false: the reason is logged. */
-static bool
-service_open_tcp(struct service *s, struct listener_spec *spec)
+/* HOST:PORT, [ADDRESS]:PORT or *:PORT; NULL: the reason is logged. */
+static struct addrinfo *
+service_resolve(struct listener_spec *spec)
 {
 	const struct addrinfo hints = { .ai_flags = AI_PASSIVE,
 		.ai_socktype = SOCK_STREAM };
-	const char *text = spec->name, *port = strrchr(text, ':'), *why;
+	const char *text = spec->name, *port = strrchr(text, ':');
 	const char *wrong = "invalid";
-	bool any = strncmp(text, "*:", 2) == 0, opened;
+	bool any = strncmp(text, "*:", 2) == 0;
 	struct addrinfo *info;
-	char host[256], reason[128];
+	char host[256];
 	int error;
 
 	if (port != NULL && port != text)
@@ -310,7 +310,7 @@ service_open_tcp(struct service *s, struct listener_spec *spec)
 	if (wrong != NULL) {
 		log_errorx(
 		    "counter: %s: no HOST:PORT, unix:PATH or fd:NAME", text);
-		return false;
+		return NULL;
 	}
 	(void)snprintf(host, sizeof(host), "%.*s", (int)(port - text), text);
 	if (any)
@@ -322,17 +322,12 @@ service_open_tcp(struct service *s, struct listener_spec *spec)
 	error = getaddrinfo(host, port + 1, &hints, &info);
 	if (error != 0) {
 		log_errorx("counter: %s: %s", text, gai_strerror(error));
-		return false;
+		return NULL;
 	}
 	spec->addr = info->ai_addr;
 	spec->addrlen = info->ai_addrlen;
 	spec->v6only = !any;
-	opened = service_listen(s, spec, false, 0, &why);
-	if (!opened)
-		log_errorx("counter: %s: %s: %s", text, why,
-		    listener_explain(spec, reason, sizeof(reason)));
-	freeaddrinfo(info);
-	return opened;
+	return info;
 }
 
 /* An address in the words of pool.conf(5); false: the reason is logged. */
@@ -345,19 +340,24 @@ service_open(struct service *s, const char *text)
 		.uid = (uid_t)-1,
 		.gid = (gid_t)-1,
 		.mode = COUNTER_MODE };
+	struct addrinfo *info = NULL;
 	const char *why;
 	char reason[128];
+	bool opened;
 
 	if (strncmp(text, "fd:", 3) == 0)
 		return service_take_inherited(s, text);
-	if (strncmp(text, "unix:", 5) != 0)
-		return service_open_tcp(s, &spec);
-	spec.path = text + 5;
-	if (service_listen(s, &spec, false, 0, &why))
-		return true;
-	log_errorx("counter: %s: %s: %s", text, why,
-	    listener_explain(&spec, reason, sizeof(reason)));
-	return false;
+	if (strncmp(text, "unix:", 5) == 0)
+		spec.path = text + 5;
+	else if ((info = service_resolve(&spec)) == NULL)
+		return false;
+	opened = service_listen(s, &spec, false, 0, &why);
+	if (!opened)
+		log_errorx("counter: %s: %s: %s", text, why,
+		    listener_explain(&spec, reason, sizeof(reason)));
+	if (info != NULL)
+		freeaddrinfo(info);
+	return opened;
 }
 
 /* --- the program ---------------------------------------------------------- */

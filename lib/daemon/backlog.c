@@ -79,11 +79,11 @@ struct backlog_look {
 	struct group *group; /* NULL: gone */
 	tstamp began;
 	uint32_t generation; /* of the app then */
-	struct open_listener *listeners;
+	struct open_listener *listeners; /* behind this struct */
 	size_t nlisteners;
 	bool connections; /* of these are wanted */
 	const struct open_listener *asked; /* whose; NULL: others */
-	struct open_process *processes;
+	struct open_process *processes; /* likewise */
 	size_t nprocesses;
 	bool silent; /* one of them is */
 	struct open_process *at; /* whose descriptors are listed */
@@ -217,8 +217,6 @@ open_free(struct backlog_look *l)
 {
 	if (l->group != NULL)
 		l->group->backlog.look = NULL;
-	free(l->listeners);
-	free(l->processes);
 	free(l->sockets);
 	free(l);
 }
@@ -307,7 +305,7 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 	struct backlog_look *l;
 	struct app_listener *al;
 	const struct worker *w;
-	size_t n = 1, workers = 1;
+	size_t n = 0, workers = 0;
 	struct stat st;
 
 	if (g->backlog.look != NULL || now < g->backlog.open_at ||
@@ -317,15 +315,13 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 		n++;
 	TAILQ_FOREACH(w, &g->workers, next)
 		workers++;
-	l = calloc(1, sizeof(*l));
+	l = calloc(1,
+	    sizeof(*l) + n * sizeof(*l->listeners) +
+		workers * sizeof(*l->processes));
 	if (l == NULL)
 		return;
-	l->listeners = calloc(n, sizeof(*l->listeners));
-	l->processes = calloc(workers, sizeof(*l->processes));
-	if (l->listeners == NULL || l->processes == NULL) {
-		open_free(l);
-		return;
-	}
+	l->listeners = (void *)(l + 1);
+	l->processes = (void *)(l->listeners + n);
 	TAILQ_FOREACH(al, &g->listeners, next) {
 		const struct listener *open = &al->acceptor.listener;
 

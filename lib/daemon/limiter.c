@@ -170,60 +170,49 @@ limiter_unreachable(
 	    open ? "let in without it" : "held back");
 }
 
-/* The connection has become useless; ends what it was in the middle of. */
+/*
+ * The connection is of no use any more, and a lock that it held is lost. A
+ * request without an answer is told so; or elsewhere: the connection could not
+ * be made, or has ended, and the request goes to the same server if that may
+ * have ended the connection while it was idle, else to the next.
+ */
 static void
-lock_fail(struct lock *k, const char *why, tstamp now)
+lock_end(struct lock *k, const char *why, bool elsewhere, tstamp now)
 {
 	struct limiter *l = k->limiter;
+	const char *app = l->group->conf->name;
+	bool asked = k->state <= LOCK_ASKING;
+	unsigned next = l->nservers;
+	struct limit_server *v;
 
 	if (k->state == LOCK_HELD) {
 		/* The server has given the lock to another client by now. */
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
-		    l->group->conf->name, limiter_server(l, k->server), why);
+		    app, limiter_server(l, k->server), why);
 		lock_disconnect(k);
 		return;
 	}
+	if (asked && elsewhere && k->used) {
+		next = k->server;
+	} else if (asked && elsewhere) {
+		v = &l->servers[k->server];
+		v->retry_at = now + DOWN_REST;
+		/* The only server's answer is told below. */
+		if (!v->down && l->nservers > 1)
+			log_limited(&v->loss, now, LOG_LEVEL_WARN,
+			    "%s: limit: %s: %s; it is passed over until it is "
+			    "back",
+			    app, limiter_server(l, k->server), why);
+		v->down = true;
+		next = limiter_next_server(l, k->server + 1, now);
+	}
 	/* why may be the line that it has. */
-	if (k->state <= LOCK_ASKING)
+	if (asked && next == l->nservers)
 		limiter_unreachable(l, k->server, why, now);
 	lock_free(k);
-}
-
-/*
- * The connection could not be made, or has ended. A request that has no answer
- * goes to the same server if that may have ended the connection while it was
- * idle, else to the next.
- */
-static void
-lock_lose(struct lock *k, const char *why, tstamp now)
-{
-	struct limiter *l = k->limiter;
-	unsigned next = l->nservers;
-	struct limit_server *v;
-
-	if (k->state <= LOCK_ASKING) {
-		v = &l->servers[k->server];
-		next = k->server;
-		if (!k->used) {
-			v->retry_at = now + DOWN_REST;
-			/* The only server's answer is told below. */
-			if (!v->down && l->nservers > 1)
-				log_limited(&v->loss, now, LOG_LEVEL_WARN,
-				    "%s: limit: %s: %s; it is passed over "
-				    "until it is back",
-				    l->group->conf->name,
-				    limiter_server(l, k->server), why);
-			v->down = true;
-			next = limiter_next_server(l, next + 1, now);
-		}
-	}
-	if (next == l->nservers) {
-		lock_fail(k, why, now);
-		return;
-	}
-	lock_free(k);
-	limiter_request(l, next, now);
+	if (next < l->nservers)
+		limiter_request(l, next, now);
 }
 
 static void
@@ -231,10 +220,7 @@ lock_late(struct timer *t, tstamp now)
 {
 	struct lock *k = TIMER_OWNER(t, struct lock, late);
 
-	if (k->state == LOCK_CONNECTING)
-		lock_lose(k, "it does not answer", now);
-	else
-		lock_fail(k, "it does not answer", now);
+	lock_end(k, "it does not answer", k->state == LOCK_CONNECTING, now);
 }
 
 /* --- questions ------------------------------------------------------------ */
@@ -247,9 +233,9 @@ lock_send(struct lock *k, const char *text, tstamp now)
 
 	/* A line is small: a server that has no room for it does not read. */
 	if (n == -1 && errno != EAGAIN)
-		lock_lose(k, strerror(errno), now);
+		lock_end(k, strerror(errno), true, now);
 	else if (n != (ssize_t)len)
-		lock_fail(k, "it does not read", now);
+		lock_end(k, "it does not read", false, now);
 }
 
 static void
@@ -293,15 +279,17 @@ lock_hear(struct lock *k, tstamp now)
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		lock_lose(k,
-		    n == 0 ? "it closed the connection" : strerror(errno), now);
+		lock_end(k,
+		    n == 0 ? "it closed the connection" : strerror(errno), true,
+		    now);
 		return;
 	}
 	k->len += (size_t)n;
 	end = memchr(k->line, '\n', k->len);
 	if (end == NULL) {
 		if (k->len == sizeof(k->line) - 1)
-			lock_fail(k, "it sent a line without an end", now);
+			lock_end(
+			    k, "it sent a line without an end", false, now);
 		return;
 	}
 	/* Nothing follows: a connection has one question at a time. */
@@ -327,7 +315,7 @@ lock_hear(struct lock *k, tstamp now)
 		pool_lock_answered(&g->sup->pool, g->app,
 		    timed_out ? LIMIT_TIMED_OUT : LIMIT_DENIED, 0, 0, now);
 	} else {
-		lock_fail(k, k->line, now);
+		lock_end(k, k->line, false, now);
 	}
 }
 
@@ -351,7 +339,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 	if (error == 0 && loop_set(&l->group->sup->loop, io, EPOLLIN) == -1)
 		error = errno;
 	if (error != 0) {
-		lock_lose(k, strerror(error), now);
+		lock_end(k, strerror(error), true, now);
 		return;
 	}
 	if (v->down && l->nservers > 1)
@@ -397,7 +385,7 @@ lock_dial_done(struct lane_job *job, tstamp now)
 		EPOLLIN | EPOLLOUT) == -1)
 		k->error = errno;
 	if (k->error != 0)
-		lock_lose(k, strerror(k->error), now);
+		lock_end(k, strerror(k->error), true, now);
 }
 
 /* A connection with a free token, not made yet; NULL: no memory. */
