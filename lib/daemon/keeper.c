@@ -6,7 +6,6 @@
  * keeper that waits for somebody has one packet unread at most.
  */
 
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <assert.h>
@@ -68,22 +67,13 @@
 struct keeper {
 	TAILQ_ENTRY(keeper) next; /* in keepers.stalled, once it is */
 	struct keepers *all;
-	struct loop_io io; /* our end of its socket; fd -1: it is stalled */
-	struct keeper_page *page; /* NULL: not yet */
+	struct helper h; /* io.fd -1: it is stalled */
 	char told; /* the verb that it has not answered; 0: none */
 	tstamp no_room_since; /* for the next packet; NEVER: there is */
-	tstamp begun;
 	struct timer timer; /* the next look; of a stalled one, its end */
 	uint32_t moves; /* its latest one that was seen, */
 	tstamp moved_at; /* at that time */
 	struct keeper_app *app; /* that has stalled it; or NULL */
-	bool starting; /* in the lane */
-	bool dead;
-	struct lane_job job;
-	int fds[2]; /* it is started with: its end, of which we keep a copy */
-	struct child_spec spec;
-	struct child_result result;
-	char path[];
 };
 
 /* There is something to say, at the end of this turn or at the next answer. */
@@ -489,7 +479,7 @@ keeper_heard(
 			keeper_move(o, !o->gone);
 		} else if (told == KEEPER_LEAVE) {
 			keeper_give_up(o, false, now);
-		} else if (all->closes && !k->dead) {
+		} else if (all->closes && !k->h.dead) {
 			/* A dead keeper has no copies any more. */
 			keeper_release(all);
 		}
@@ -506,10 +496,12 @@ keeper_heard(
 static void
 keeper_watch(struct keeper *k, tstamp now)
 {
-	if (k->starting || k->timer.at != TSTAMP_NEVER)
+	struct keeper_page *page = k->h.page;
+
+	if (k->h.starting || k->timer.at != TSTAMP_NEVER)
 		return;
-	atomic_store(&k->page->watched, 1);
-	k->moves = atomic_load(&k->page->moves);
+	atomic_store(&page->watched, 1);
+	k->moves = atomic_load(&page->moves);
 	k->moved_at = now;
 	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
 }
@@ -528,9 +520,9 @@ keeper_take(struct keeper *k, tstamp now)
 	ssize_t n;
 
 	if (k->told != KEEPER_TAKE) {
-		n = recv(k->io.fd, packet, sizeof(packet), MSG_DONTWAIT);
+		n = recv(k->h.io.fd, packet, sizeof(packet), MSG_DONTWAIT);
 	} else {
-		n = fdpass_recv_one(k->io.fd, packet, sizeof(packet),
+		n = fdpass_recv_one(k->h.io.fd, packet, sizeof(packet),
 		    MSG_DONTWAIT | MSG_PEEK, &fd);
 		if (n != -1 || errno != EMFILE) {
 			k->no_room_since = TSTAMP_NEVER;
@@ -538,7 +530,7 @@ keeper_take(struct keeper *k, tstamp now)
 			k->no_room_since = tstamp_min(k->no_room_since, now);
 			if (now - k->no_room_since < ROOM_LIMIT)
 				return false;
-			n = fdpass_recv_one(k->io.fd, packet, sizeof(packet),
+			n = fdpass_recv_one(k->h.io.fd, packet, sizeof(packet),
 			    MSG_DONTWAIT, &fd);
 		}
 	}
@@ -547,7 +539,7 @@ keeper_take(struct keeper *k, tstamp now)
 	lines = keeper_heard(k, packet, (size_t)n, fd, now);
 	if (lines > 0)
 		k->all->work -= LINES_PACKET + lines;
-	if (!k->dead)
+	if (!k->h.dead)
 		keeper_watch(k, now);
 	return true;
 }
@@ -559,14 +551,14 @@ keeper_listen(struct timer *t, tstamp now)
 	struct keepers *all = TIMER_OWNER(t, struct keepers, lines);
 	struct keeper *k = all->current;
 
-	if (k != NULL && loop_set(&all->sup->loop, &k->io, EPOLLIN) == -1)
+	if (k != NULL && loop_set(&all->sup->loop, &k->h.io, EPOLLIN) == -1)
 		timer_set(&all->sup->loop.timers, t, now + LINES_PERIOD);
 }
 
 static void
 keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
-	struct keeper *k = LOOP_OWNER(io, struct keeper, io);
+	struct keeper *k = LOOP_OWNER(io, struct keeper, h.io);
 	struct keepers *all = k->all;
 	bool took = true;
 
@@ -593,13 +585,7 @@ keeper_free(struct keeper *k)
 	struct loop *loop = &k->all->sup->loop;
 
 	timer_set(&loop->timers, &k->timer, TSTAMP_NEVER);
-	if (k->io.fd != -1) {
-		(void)loop_set(loop, &k->io, 0);
-		close(k->io.fd);
-		close(k->fds[0]);
-	}
-	if (k->page != NULL)
-		(void)munmap(k->page, sizeof(*k->page));
+	helper_end(&k->h);
 	keeper_app_put(k->app);
 	free(k);
 }
@@ -613,6 +599,7 @@ static void
 keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 {
 	struct keepers *all = k->all;
+	const struct keeper_page *page = k->h.page;
 	struct output *o, *next;
 	bool held, culprit, failed;
 
@@ -628,7 +615,7 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 	TAILQ_FOREACH_SAFE(o, &all->unsaid, next, next) {
 		held = o->held && busy != 0;
 		culprit = held && o->app == k->app &&
-		    memcmp(o->id, k->page->id, KEEPER_ID_LEN) == 0;
+		    memcmp(o->id, page->id, KEEPER_ID_LEN) == 0;
 		failed = o->app->stalls >= KEEPER_STALLS;
 		o->held = false;
 		if (o->ends[0] != -1 && !culprit && !failed)
@@ -647,7 +634,7 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 static void
 keeper_lose(struct keeper *k, tstamp now)
 {
-	k->all->rest = k->begun + KEEPER_REST;
+	k->all->rest = k->h.began + KEEPER_REST;
 	keeper_succeed(k, 0, now);
 	keeper_free(k);
 }
@@ -677,20 +664,17 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 {
 	struct keepers *all = k->all;
 	struct supervisor *s = all->sup;
-	long pid = (long)k->result.pid;
+	const struct keeper_page *page = k->h.page;
+	long pid = (long)k->h.result.pid;
 	char unread[KEEPER_SAID_MAX];
 	struct fdpass_got got;
 
-	(void)kill(k->result.pid, SIGKILL);
+	(void)kill(k->h.result.pid, SIGKILL);
 	while (fdpass_recv(
-		   k->fds[0], unread, sizeof(unread), MSG_DONTWAIT, &got) > 0)
+		   k->h.fds[0], unread, sizeof(unread), MSG_DONTWAIT, &got) > 0)
 		for (size_t i = 0; i < got.nfds; i++)
 			(void)close(got.fds[i]);
-	(void)loop_set(&s->loop, &k->io, 0);
-	close(k->io.fd);
-	close(k->fds[0]);
-	k->io.fd = -1;
-	if (busy != 0 && (k->app = keeper_app_get(s, k->page->app)) != NULL)
+	if (busy != 0 && (k->app = keeper_app_get(s, page->app)) != NULL)
 		k->app->stalls++;
 	/* No app is at fault if the keeper was stopped while it slept. */
 	if (k->app == NULL)
@@ -708,8 +692,7 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 				? ""
 				: ", but for this app");
 	keeper_succeed(k, busy, now);
-	(void)munmap(k->page, sizeof(*k->page));
-	k->page = NULL;
+	helper_end(&k->h);
 	timer_init(&k->timer, keeper_forget);
 	TAILQ_INSERT_TAIL(&all->stalled, k, next);
 }
@@ -723,7 +706,7 @@ static void
 keeper_look(struct timer *t, tstamp now)
 {
 	struct keeper *k = TIMER_OWNER(t, struct keeper, timer);
-	struct keeper_page *page = k->page;
+	struct keeper_page *page = k->h.page;
 	struct procinfo info;
 	uint32_t moves = atomic_load(&page->moves), busy;
 
@@ -741,7 +724,7 @@ keeper_look(struct timer *t, tstamp now)
 	busy = atomic_load(&page->busy);
 	if (now - k->moved_at >= KEEPER_LIMIT ||
 	    (now - k->moved_at >= KEEPER_PATIENCE &&
-		procinfo_read(k->result.pid, false, &info) == 0 &&
+		procinfo_read(k->h.result.pid, false, &info) == 0 &&
 		memchr("DTt", info.state, 3) != NULL))
 		keeper_stall(k, busy, now);
 	else
@@ -754,10 +737,10 @@ keeper_exited(struct supervisor *s, pid_t pid, tstamp now)
 	struct keepers *all = s->keepers;
 	struct keeper *k = all->current;
 
-	if (k != NULL && k->result.pid == pid) {
-		k->dead = true;
+	if (k != NULL && k->h.result.pid == pid) {
+		k->h.dead = true;
 		/* The lane still has it. */
-		if (k->starting)
+		if (k->h.starting)
 			return true;
 		while (keeper_take(k, now))
 			continue;
@@ -768,9 +751,9 @@ keeper_exited(struct supervisor *s, pid_t pid, tstamp now)
 		return true;
 	}
 	TAILQ_FOREACH(k, &all->stalled, next) {
-		if (k->dead || k->result.pid != pid)
+		if (k->h.dead || k->h.result.pid != pid)
 			continue;
-		k->dead = true;
+		k->h.dead = true;
 		timer_set(&s->loop.timers, &k->timer,
 		    k->app == NULL ? now : now + KEEPER_MEMORY);
 		return true;
@@ -786,117 +769,50 @@ keeper_sights(const struct group *g, struct keeper_sight out[KEEPER_SIGHTS])
 	size_t n = 0;
 
 	TAILQ_FOREACH(k, &all->stalled, next)
-		if (!k->dead && (k->app == NULL || k->app == g->keeper) &&
+		if (!k->h.dead && (k->app == NULL || k->app == g->keeper) &&
 		    n < KEEPER_SIGHTS)
 			out[n++] =
-			    (struct keeper_sight){ k->result.pid, false };
+			    (struct keeper_sight){ k->h.result.pid, false };
 	k = all->current;
-	if (k != NULL && !k->starting && n < KEEPER_SIGHTS &&
+	if (k != NULL && !k->h.starting && n < KEEPER_SIGHTS &&
 	    keeper_is_needed(g->conf) && g->keeper->stalls < KEEPER_STALLS)
-		out[n++] = (struct keeper_sight){ k->result.pid, true };
+		out[n++] = (struct keeper_sight){ k->h.result.pid, true };
 	return n;
 }
 
 /* --- its start --------------------------------------------------------- */
 
-/* In the lane. */
 static void
-keeper_start(struct lane_job *job)
+keeper_started(struct helper *h, tstamp now)
 {
-	struct keeper *k = LOOP_OWNER(job, struct keeper, job);
-	struct keeper_page *page = MAP_FAILED;
-	int memory = memfd_create("apppool-keeper", MFD_CLOEXEC);
-
-	if (memory != -1 && ftruncate(memory, sizeof(*page)) == 0)
-		page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE,
-		    MAP_SHARED, memory, 0);
-	if (page == MAP_FAILED) {
-		k->result.stage = CHILD_EXEC;
-		k->result.error = errno;
-	} else {
-		k->fds[1] = memory;
-		k->page = page;
-		(void)child_spawn(&k->spec, &k->result);
-	}
-	if (memory != -1)
-		(void)close(memory);
-}
-
-static void
-keeper_started(struct lane_job *job, tstamp now)
-{
-	struct keeper *k = LOOP_OWNER(job, struct keeper, job);
-	bool failed = k->result.error != 0;
+	struct keeper *k = LOOP_OWNER(h, struct keeper, h);
+	struct keeper_page *page = h->page;
+	bool failed = h->result.error != 0;
 	char why[256];
 
-	k->starting = false;
 	if (failed && !k->all->ails)
 		log_warnx("%s",
-		    child_explain(&k->spec, &k->result, why, sizeof(why)));
+		    child_explain(&h->spec, &h->result, why, sizeof(why)));
 	k->all->ails = failed;
 	/* Where there is no room for it there may be some soon. */
-	k->all->unstarted = failed && !child_no_room(&k->result);
-	if (failed || k->dead) {
+	k->all->unstarted = failed && !child_no_room(&h->result);
+	if (failed || h->dead) {
 		keeper_lose(k, now);
 		return;
 	}
 	/* The keeper may have gone without a look until now. */
-	atomic_store(&k->page->watched, 1);
+	atomic_store(&page->watched, 1);
 	k->moved_at = now;
 	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
-}
-
-/* Not started yet; what it is told waits in its socket. NULL and errno. */
-static struct keeper *
-keeper_new(struct keepers *all, tstamp now)
-{
-	static char title[] = "apppoold: keeper";
-	static char *const argv[] = { title, NULL };
-	const struct conf *conf = all->sup->config;
-	size_t size = strlen(conf->keeper) + 1;
-	struct keeper *k = calloc(1, sizeof(*k) + size);
-	int ends[2], bytes = SOCKET_BYTES;
-
-	if (k == NULL ||
-	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1) {
-		free(k);
-		return NULL;
-	}
-	(void)setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
-	memcpy(k->path, conf->keeper, size);
-	k->all = all;
-	k->io.fd = ends[0];
-	k->io.ready = keeper_ready;
-	k->fds[0] = ends[1];
-	k->no_room_since = TSTAMP_NEVER;
-	k->begun = now;
-	timer_init(&k->timer, keeper_look);
-	/* With our user where we are not root; then workers have it, too. */
-	k->spec = (struct child_spec){ .path = k->path,
-		.opened = true,
-		.argv = argv,
-		.stdio = { -1, -1, -1 },
-		.fds = k->fds,
-		.nfds = 2,
-		.directory = "/",
-		.set_identity = conf->keeper_changes,
-		.uid = conf->keeper_uid,
-		.gid = conf->keeper_gid };
-	if (loop_set(&all->sup->loop, &k->io, EPOLLIN) == -1) {
-		keeper_free(k);
-		return NULL;
-	}
-	k->starting = true;
-	k->job.work = keeper_start;
-	k->job.done = keeper_started;
-	lane_submit(&all->sup->spawner, &k->job);
-	return k;
 }
 
 struct keeper *
 keeper_get(struct keepers *all, tstamp now)
 {
-	const struct keeper *k;
+	static char title[] = "apppoold: keeper";
+	static char *const argv[] = { title, NULL };
+	const int bytes = SOCKET_BYTES;
+	struct keeper *k;
 	unsigned blameless = 0;
 
 	if (all->current != NULL || now < all->rest)
@@ -904,11 +820,26 @@ keeper_get(struct keepers *all, tstamp now)
 	/* Each new keeper is stopped: a system like that is left alone. */
 	TAILQ_FOREACH(k, &all->stalled, next)
 		blameless += k->app == NULL;
-	if (blameless < KEEPER_STALLS)
-		all->current = keeper_new(all, now);
-	if (all->current == NULL)
-		all->rest = now + KEEPER_REST;
-	return all->current;
+	k = blameless < KEEPER_STALLS ? malloc(sizeof(*k)) : NULL;
+	if (k == NULL)
+		goto fail;
+	*k = (struct keeper){ .all = all,
+		.h.sup = all->sup,
+		.h.io = { .fd = -1, .ready = keeper_ready },
+		.h.page_size = sizeof(struct keeper_page),
+		.h.started = keeper_started,
+		.no_room_since = TSTAMP_NEVER };
+	timer_init(&k->timer, keeper_look);
+	if (!helper_start(&k->h, all->sup->config->keeper, argv, now))
+		goto fail;
+	(void)setsockopt(
+	    k->h.fds[0], SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	all->current = k;
+	return k;
+fail:
+	free(k);
+	all->rest = now + KEEPER_REST;
+	return NULL;
 }
 
 /* --- what is said next ------------------------------------------------- */
@@ -929,7 +860,7 @@ keeper_tell(struct keeper *k, char verb, const char *id, const char *app,
 	(void)strlcpy(buf + len, app, KEEPER_APP_SIZE);
 	len += strlen(buf + len) + 1;
 	memcpy(buf + len, how, of_how);
-	if (fdpass_send_many(k->io.fd, buf, len + of_how, fds, n) == -1)
+	if (fdpass_send_many(k->h.io.fd, buf, len + of_how, fds, n) == -1)
 		return false;
 	k->told = verb;
 	if (k->all->lines.at != TSTAMP_NEVER)
@@ -1060,7 +991,7 @@ keeper_hear_out(struct supervisor *s, tstamp until)
 	}
 	if (all->current != NULL) {
 		all->current->told = 0;
-		(void)shutdown(all->current->io.fd, SHUT_WR);
+		(void)shutdown(all->current->h.io.fd, SHUT_WR);
 	}
 	while (all->current != NULL && loop_now(&s->loop) < until)
 		(void)loop_turn(&s->loop, until);

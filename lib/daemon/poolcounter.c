@@ -5,11 +5,9 @@
  * kept beside the listeners until it is sent; see sys/counter_wire.h.
  */
 
-#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
@@ -49,7 +47,6 @@ struct counter_listener {
 TAILQ_HEAD(counter_listeners, counter_listener);
 
 struct poolcounter {
-	struct supervisor *sup;
 	struct counter_listeners listeners;
 	struct counter_listeners fresh; /* prepared, and not committed */
 	struct counter_listeners leaving; /* that the counter is to close */
@@ -57,17 +54,7 @@ struct poolcounter {
 	unsigned max_clients;
 	unsigned own; /* clients that limits of apps may be, at a time */
 	bool limits_told;
-	/* The process, and its start in the lane; io.fd -1: there is none. */
-	struct loop_io io; /* our end of its socket */
-	tstamp began;
-	bool starting; /* in the lane */
-	bool dead; /* meanwhile */
-	struct lane_job job;
-	struct conf *config; /* a reference while it starts */
-	int fds[2]; /* its end while it starts, and the memory of the page */
-	struct counter_figures *page; /* the process writes there */
-	struct child_spec spec;
-	struct child_result result;
+	struct helper h; /* its page is struct counter_figures */
 	struct timer rest; /* set: the counter is to be told the rest */
 	struct timer again; /* the next start */
 	tspan pause; /* before it, if the process dies soon */
@@ -80,7 +67,7 @@ struct poolcounter {
 static void
 counter_listener_free(struct poolcounter *all, struct counter_listener *l)
 {
-	acceptor_discard(&all->sup->closer, &l->listener);
+	acceptor_discard(&all->h.sup->closer, &l->listener);
 	free(l);
 }
 
@@ -144,10 +131,10 @@ counter_listener_spec(
 static bool
 poolcounter_say(struct poolcounter *all, int fd, const char *what)
 {
-	if (fdpass_send(all->io.fd, what, strlen(what), fd) != -1)
+	if (fdpass_send(all->h.io.fd, what, strlen(what), fd) != -1)
 		return true;
-	timer_set(&all->sup->loop.timers, &all->rest,
-	    loop_now(&all->sup->loop) + TELL_AGAIN);
+	timer_set(&all->h.sup->loop.timers, &all->rest,
+	    loop_now(&all->h.sup->loop) + TELL_AGAIN);
 	return false;
 }
 
@@ -159,7 +146,7 @@ poolcounter_tell(struct timer *t, tstamp now)
 	char what[COUNTER_TOLD_MAX];
 
 	(void)now;
-	if (all->io.fd == -1)
+	if (all->h.io.fd == -1)
 		return;
 	(void)snprintf(
 	    what, sizeof(what), "LIMIT %u %u", all->max_clients, all->own);
@@ -193,11 +180,11 @@ poolcounter_join(struct supervisor *s)
 	ssize_t n;
 
 	errno = ECONNREFUSED;
-	if (all->io.fd == -1 ||
+	if (all->h.io.fd == -1 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		ends) == -1)
 		return -1;
-	n = fdpass_send(all->io.fd, "JOIN", 4, ends[1]);
+	n = fdpass_send(all->h.io.fd, "JOIN", 4, ends[1]);
 	(void)close(ends[1]);
 	if (n != -1)
 		return ends[0];
@@ -207,54 +194,32 @@ poolcounter_join(struct supervisor *s)
 
 /* --- the process ---------------------------------------------------------- */
 
-/* In the lane. */
-static void
-counter_start_work(struct lane_job *job)
-{
-	struct poolcounter *all = LOOP_OWNER(job, struct poolcounter, job);
-
-	(void)child_spawn(&all->spec, &all->result);
-}
-
-static void
-counter_process_close(struct poolcounter *all)
-{
-	(void)loop_set(&all->sup->loop, &all->io, 0);
-	(void)close(all->io.fd);
-	all->io.fd = -1;
-	all->result = (struct child_result){ 0 };
-}
-
 /* The process is dead, or did not start: another is started, soon. */
 static void
 counter_process_lose(struct poolcounter *all, tstamp now)
 {
-	if (now - all->began >= LIFE_MIN)
+	if (now - all->h.began >= LIFE_MIN)
 		all->pause = 0;
-	timer_set(&all->sup->loop.timers, &all->again, now + all->pause);
+	timer_set(&all->h.sup->loop.timers, &all->again, now + all->pause);
 	all->pause = all->pause == 0 ? PAUSE_MIN : 2 * all->pause;
 	if (all->pause > PAUSE_MAX)
 		all->pause = PAUSE_MAX;
-	counter_process_close(all);
-	memset(all->page, 0, sizeof(*all->page));
+	helper_end(&all->h);
 	counter_listeners_free(all, &all->leaving);
 }
 
 static void
-counter_start_done(struct lane_job *job, tstamp now)
+counter_started(struct helper *h, tstamp now)
 {
-	struct poolcounter *all = LOOP_OWNER(job, struct poolcounter, job);
-	bool failed = all->result.error != 0;
+	struct poolcounter *all = LOOP_OWNER(h, struct poolcounter, h);
+	bool failed = h->result.error != 0;
 	char why[256];
 
-	all->starting = false;
-	(void)close(all->fds[0]);
 	if (failed && !all->ails)
 		log_warnx("counter: %s",
-		    child_explain(&all->spec, &all->result, why, sizeof(why)));
-	conf_free(all->config);
+		    child_explain(&h->spec, &h->result, why, sizeof(why)));
 	all->ails = failed;
-	if (failed || all->dead)
+	if (failed || h->dead)
 		counter_process_lose(all, now);
 }
 
@@ -262,20 +227,18 @@ counter_start_done(struct lane_job *job, tstamp now)
 static void
 counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
-	struct poolcounter *all = LOOP_OWNER(io, struct poolcounter, io);
+	struct poolcounter *all = LOOP_OWNER(io, struct poolcounter, h.io);
 	char said[4096], *line, *rest = said;
 	struct logline l = { .level = LOG_LEVEL_ERROR };
 	ssize_t n = recv(io->fd, said, sizeof(said) - 1, MSG_DONTWAIT);
 
 	(void)events;
 	(void)now;
-	if (n == -1 && fdpass_is_later(errno))
+	/* The cause is told when the process has been reaped. */
+	if (n == 0 || (n == -1 && !fdpass_is_later(errno)))
+		(void)loop_set(&all->h.sup->loop, io, 0);
+	if (n <= 0)
 		return;
-	if (n <= 0) {
-		/* The cause is told when the process has been reaped. */
-		(void)loop_set(&all->sup->loop, io, 0);
-		return;
-	}
 	said[n] = '\0';
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		/* A line without one is the last word of an assert(3). */
@@ -303,12 +266,10 @@ poolcounter_start(struct timer *t, tstamp now)
 {
 	struct poolcounter *all = TIMER_OWNER(t, struct poolcounter, again);
 	static char title[] = "apppoold: counter";
-	static char *argv[] = { title, NULL };
-	const struct conf *conf = all->sup->config;
+	static char *const argv[] = { title, NULL };
 	struct counter_listener *l;
 	struct listener_spec spec;
 	const char *why;
-	int ends[2];
 
 	if (TAILQ_EMPTY(&all->listeners) || all->ended)
 		return;
@@ -326,37 +287,9 @@ poolcounter_start(struct timer *t, tstamp now)
 			counter_listener_begin(l);
 	}
 	all->limits_told = false;
-	timer_set(&all->sup->loop.timers, t, now + PAUSE_MAX);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
-		return;
-	all->io =
-	    (struct loop_io){ .fd = ends[0], .ready = counter_process_ready };
-	if (loop_set(&all->sup->loop, &all->io, EPOLLIN) == -1) {
-		(void)close(ends[1]);
-		counter_process_close(all);
-		return;
-	}
-	timer_set(&all->sup->loop.timers, t, TSTAMP_NEVER);
-	all->fds[0] = ends[1];
-	all->began = now;
-	/* No user's processes are to look into those that have its clients. */
-	all->spec = (struct child_spec){ .path = conf->counter_program,
-		.opened = true,
-		.argv = argv,
-		.stdio = { -1, ends[1], ends[1] },
-		.fds = all->fds,
-		.nfds = 2,
-		.directory = "/",
-		.set_identity = conf->keeper_changes,
-		.uid = conf->keeper_uid,
-		.gid = conf->keeper_gid,
-		.no_new_privs = true };
-	all->config = conf_ref(all->sup->config);
-	all->starting = true;
-	all->dead = false;
-	all->job.work = counter_start_work;
-	all->job.done = counter_start_done;
-	lane_submit(&all->sup->spawner, &all->job);
+	if (!helper_start(
+		&all->h, all->h.sup->config->counter_program, argv, now))
+		timer_set(&all->h.sup->loop.timers, t, now + PAUSE_MAX);
 	poolcounter_tell(&all->rest, now);
 }
 
@@ -367,14 +300,14 @@ poolcounter_exited(
 	struct poolcounter *all = s->counter;
 	char how[128];
 
-	if (all->io.fd == -1 || all->result.pid != death->pid)
+	if (all->h.io.fd == -1 || all->h.result.pid != death->pid)
 		return false;
-	all->dead = true;
+	all->h.dead = true;
 	/* The lane still has it. */
-	if (all->starting)
+	if (all->h.starting)
 		return true;
 	/* The last lines of the process come first. */
-	counter_process_ready(&all->io, EPOLLIN, now);
+	counter_process_ready(&all->h.io, EPOLLIN, now);
 	if (!all->ended && !TAILQ_EMPTY(&all->listeners))
 		log_warnx("counter (pid %ld) %s: another is started, all "
 			  "locks are lost",
@@ -385,29 +318,6 @@ poolcounter_exited(
 
 /* --- the service under a configuration ------------------------------------ */
 
-/* With `counter` alone: files, and so this memory, may not grow everywhere. */
-static bool
-poolcounter_map(struct poolcounter *all)
-{
-	void *page = MAP_FAILED;
-
-	if (all->page != NULL)
-		return true;
-	/* A page that the counter cut off would kill us when read. */
-	all->fds[1] =
-	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (all->fds[1] != -1 &&
-	    ftruncate(all->fds[1], sizeof(*all->page)) == 0 &&
-	    fcntl(all->fds[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
-		page = mmap(NULL, sizeof(*all->page), PROT_READ | PROT_WRITE,
-		    MAP_SHARED, all->fds[1], 0);
-	if (page != MAP_FAILED)
-		all->page = page;
-	else if (all->fds[1] != -1)
-		(void)close(all->fds[1]);
-	return all->page != NULL;
-}
-
 int
 poolcounter_init(struct supervisor *s)
 {
@@ -416,8 +326,11 @@ poolcounter_init(struct supervisor *s)
 	s->counter = all;
 	if (all == NULL)
 		return -1;
-	all->sup = s;
-	all->io.fd = -1;
+	all->h.sup = s;
+	all->h.io =
+	    (struct loop_io){ .fd = -1, .ready = counter_process_ready };
+	all->h.page_size = sizeof(struct counter_figures);
+	all->h.started = counter_started;
 	TAILQ_INIT(&all->listeners);
 	TAILQ_INIT(&all->fresh);
 	TAILQ_INIT(&all->leaving);
@@ -444,9 +357,6 @@ poolcounter_prepare(
 	struct poolcounter *all = s->counter;
 	int fds[INHERITED_MAX];
 
-	if (conf->counter_len > 0 && !poolcounter_map(all))
-		openings_fail(openings, errno, "counter: a page of memory: %s",
-		    strerror(errno));
 	for (size_t i = 0; i < conf->counter_len; i++) {
 		const struct conf_listen *where = &conf->counter[i];
 		size_t n = 0;
@@ -502,11 +412,10 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 			l->address.where = text;
 		}
 	}
-	/* The other listeners are no longer in the file: the counter closes
-	 * them. */
+	/* The others are no longer in the file: the counter closes them. */
 	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
 		TAILQ_REMOVE(&all->listeners, l, next);
-		if (l->told && all->io.fd != -1)
+		if (l->told && all->h.io.fd != -1)
 			TAILQ_INSERT_TAIL(&all->leaving, l, next);
 		else
 			counter_listener_free(all, l);
@@ -519,7 +428,7 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 		if (conf->apps[i].limit.local)
 			all->own += 2 * limiter_descriptors(&conf->apps[i]);
 	all->limits_told = false;
-	if (all->io.fd == -1 && all->again.at == TSTAMP_NEVER)
+	if (all->h.io.fd == -1 && all->again.at == TSTAMP_NEVER)
 		poolcounter_start(&all->again, now);
 	else
 		poolcounter_tell(&all->rest, now);
@@ -532,13 +441,14 @@ poolcounter_stop(struct supervisor *s, tspan limit)
 	tstamp until = loop_now(&s->loop);
 
 	all->ended = true;
-	for (int i = 0; i < 2 && all->io.fd != -1; i++) {
+	for (int i = 0; i < 2 && all->h.io.fd != -1; i++) {
 		/* While it starts, the end of its socket is its end, too. */
-		(void)shutdown(all->io.fd, SHUT_WR);
-		if (all->result.pid != 0)
-			(void)kill(all->result.pid, i == 0 ? SIGTERM : SIGKILL);
+		(void)shutdown(all->h.io.fd, SHUT_WR);
+		if (all->h.result.pid != 0)
+			(void)kill(
+			    all->h.result.pid, i == 0 ? SIGTERM : SIGKILL);
 		until += limit / 2;
-		while (all->io.fd != -1 && loop_now(&s->loop) < until)
+		while (all->h.io.fd != -1 && loop_now(&s->loop) < until)
 			(void)loop_turn(&s->loop, until);
 	}
 	poolcounter_abort(s);
@@ -551,11 +461,7 @@ poolcounter_fini(struct supervisor *s)
 {
 	struct poolcounter *all = s->counter;
 
-	if (all->io.fd != -1)
-		counter_process_close(all);
-	/* The loop closes no memory: its descriptor ends with the daemon. */
-	if (all->page != NULL)
-		(void)munmap(all->page, sizeof(*all->page));
+	helper_end(&all->h);
 	timer_set(&s->loop.timers, &all->rest, TSTAMP_NEVER);
 	timer_set(&s->loop.timers, &all->again, TSTAMP_NEVER);
 	free(all);
@@ -577,10 +483,10 @@ poolcounter_figures(const struct supervisor *s, struct counter_figures *out)
 {
 	const struct poolcounter *all = s->counter;
 
-	if (all->io.fd == -1 && TAILQ_EMPTY(&all->listeners))
+	if (all->h.io.fd == -1 && TAILQ_EMPTY(&all->listeners))
 		return false;
 	*out = (struct counter_figures){ .max_clients = all->max_clients };
-	if (all->io.fd != -1 && !all->starting)
-		*out = *all->page;
+	if (all->h.io.fd != -1 && !all->h.starting)
+		memcpy(out, all->h.page, sizeof(*out));
 	return true;
 }

@@ -118,6 +118,27 @@ struct reaping {
 	tstamp starved_until; /* a SIGKILL may belong to the latest of them */
 };
 
+/*
+ * A process of ours that is told over a pair of SOCK_SEQPACKET sockets and
+ * shares a page with us. The user sets the first four.
+ */
+struct helper {
+	struct supervisor *sup;
+	struct loop_io io; /* our end; fd -1: there is none */
+	size_t page_size;
+	/* It runs, or could not be started (result.error). May free it. */
+	void (*started)(struct helper *, tstamp now);
+	void *page; /* zero at first; NULL unless it runs */
+	int fds[2]; /* its end, of which we keep a copy, and the page */
+	tstamp began;
+	bool starting; /* the lane has all this */
+	bool dead; /* by then; the user's */
+	struct lane_job job;
+	struct conf *config; /* a reference */
+	struct child_spec spec;
+	struct child_result result; /* its pid stays */
+};
+
 TAILQ_HEAD(groups, group);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
@@ -217,6 +238,18 @@ int supervisor_run(struct supervisor *s);
  * within their kill_timeout.
  */
 void supervisor_stop(struct supervisor *s, bool at_once, tstamp now);
+
+/* --- helper.c ------------------------------------------------------------ */
+
+/*
+ * Begins to start the program; what it is told meanwhile waits in its socket.
+ * path is of the configuration in force. False: it has not begun.
+ */
+bool helper_start(
+    struct helper *h, const char *path, char *const *argv, tstamp now);
+
+/* Closes the sockets and the page, as at first. */
+void helper_end(struct helper *h);
 
 /* --- settle.c ------------------------------------------------------------ */
 

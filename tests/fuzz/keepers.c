@@ -4,6 +4,7 @@
  * has one end, and no keeper, take or descriptor is left.
  */
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "daemon/keeper.c"
@@ -136,11 +137,12 @@ current(void)
 {
 	struct keeper *k = sup.keepers->current;
 
-	if (k != NULL && k->starting) {
-		k->page = mmap(NULL, sizeof(*k->page), PROT_READ | PROT_WRITE,
+	if (k != NULL && k->h.starting) {
+		k->h.page = mmap(NULL, k->h.page_size, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		k->result.pid = keeper_pid--;
-		keeper_started(&k->job, now);
+		k->h.result.pid = keeper_pid--;
+		k->h.starting = false;
+		keeper_started(&k->h, now);
 	}
 	return k;
 }
@@ -148,13 +150,14 @@ current(void)
 static void
 be_busy(struct keeper *k, uint8_t what)
 {
+	struct keeper_page *page = k->h.page;
 	static const char verbs[] = { 0, KEEPER_OUTPUT, KEEPER_TAKE,
 		KEEPER_CLOSE };
 	const struct worker *w = sup.workers[what / 8 % WORKERS];
 
-	k->page->busy = (unsigned char)verbs[what % sizeof(verbs)];
-	(void)strcpy(k->page->app, what & 4 ? "web" : "none");
-	memcpy(k->page->id, w == NULL ? "aaaaaaaa" : w->id, KEEPER_ID_LEN);
+	page->busy = (unsigned char)verbs[what % sizeof(verbs)];
+	(void)strcpy(page->app, what & 4 ? "web" : "none");
+	memcpy(page->id, w == NULL ? "aaaaaaaa" : w->id, KEEPER_ID_LEN);
 }
 
 static void
@@ -165,10 +168,10 @@ say(const struct keeper *k, const void *packet, size_t len, int descriptors)
 	if (len == 0)
 		return;
 	if (descriptors == 2)
-		(void)fdpass_send_many(k->fds[0], packet, len, two, 2);
+		(void)fdpass_send_many(k->h.fds[0], packet, len, two, 2);
 	else
 		(void)fdpass_send(
-		    k->fds[0], packet, len, descriptors == 1 ? client : -1);
+		    k->h.fds[0], packet, len, descriptors == 1 ? client : -1);
 }
 
 /* Writes a verb, and the identifier of a worker. */
@@ -221,7 +224,7 @@ serve_take(const struct keeper *k, char *head, int end)
 	while ((n = fdpass_recv_one(end, packet + KEEPER_HEAD, KEEPER_TAKEN_MAX,
 		    MSG_DONTWAIT, &fd)) > 0) {
 		(void)fdpass_send(
-		    k->fds[0], packet, KEEPER_HEAD + (size_t)n, fd);
+		    k->h.fds[0], packet, KEEPER_HEAD + (size_t)n, fd);
 		if (fd != -1)
 			close(fd);
 	}
@@ -234,8 +237,8 @@ serve(struct keeper *k, bool answers)
 	char packet[KEEPER_SAID_MAX + 1];
 	const char done = KEEPER_DONE;
 	struct fdpass_got got;
-	ssize_t n =
-	    fdpass_recv(k->fds[0], packet, KEEPER_SAID_MAX, MSG_DONTWAIT, &got);
+	ssize_t n = fdpass_recv(
+	    k->h.fds[0], packet, KEEPER_SAID_MAX, MSG_DONTWAIT, &got);
 
 	if (n <= 0)
 		return false;
@@ -254,7 +257,7 @@ serve(struct keeper *k, bool answers)
 		assert(n == KEEPER_HEAD + 4 && got.nfds == 0);
 		packet[0] = KEEPER_LAST_LINE;
 		if (answers)
-			(void)fdpass_send(k->fds[0], packet, KEEPER_HEAD, -1);
+			(void)fdpass_send(k->h.fds[0], packet, KEEPER_HEAD, -1);
 		packet[0] = KEEPER_LEAVE;
 		break;
 	default:
@@ -265,7 +268,7 @@ serve(struct keeper *k, bool answers)
 		break;
 	}
 	if (answers)
-		(void)fdpass_send(k->fds[0], &done, 1, -1);
+		(void)fdpass_send(k->h.fds[0], &done, 1, -1);
 	for (size_t i = 0; i < got.nfds; i++)
 		close(got.fds[i]);
 	return true;
@@ -389,10 +392,10 @@ end(void)
 	for (uint32_t i = 0; i < WORKERS; i++)
 		die(i);
 	if ((k = current()) != NULL)
-		(void)keeper_exited(&sup, k->result.pid, now);
+		(void)keeper_exited(&sup, k->h.result.pid, now);
 	TAILQ_FOREACH(k, &sup.keepers->stalled, next)
-		if (!k->dead)
-			(void)keeper_exited(&sup, k->result.pid, now);
+		if (!k->h.dead)
+			(void)keeper_exited(&sup, k->h.result.pid, now);
 	for (int left = SECONDS; is_left(); left--) {
 		assert(left > 0);
 		while ((k = current()) != NULL && serve(k, true))
@@ -435,7 +438,7 @@ step(struct input *in)
 		break;
 	case STEP_END:
 		if (k != NULL)
-			(void)keeper_exited(&sup, k->result.pid, now);
+			(void)keeper_exited(&sup, k->h.result.pid, now);
 		break;
 	case STEP_BUSY:
 		if (k != NULL)

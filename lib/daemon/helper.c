@@ -1,0 +1,99 @@
+/* apppool-keeper and apppool-counter as processes: start, page and socket. */
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "daemon/state.h"
+
+/* In the lane. */
+static void
+helper_work(struct lane_job *job)
+{
+	struct helper *h = LOOP_OWNER(job, struct helper, job);
+	void *page = MAP_FAILED;
+	int memory = memfd_create("apppool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	/* A page that the process cut off would kill us when read. */
+	if (memory != -1 && ftruncate(memory, (off_t)h->page_size) == 0 &&
+	    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+		page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED, memory, 0);
+	if (page == MAP_FAILED) {
+		h->result.stage = CHILD_EXEC;
+		h->result.error = errno;
+	} else {
+		h->page = page;
+		h->fds[1] = memory;
+		(void)child_spawn(&h->spec, &h->result);
+	}
+	if (memory != -1)
+		(void)close(memory);
+}
+
+static void
+helper_done(struct lane_job *job, tstamp now)
+{
+	struct helper *h = LOOP_OWNER(job, struct helper, job);
+	struct conf *config = h->config;
+
+	h->starting = false;
+	h->started(h, now);
+	conf_free(config);
+}
+
+bool
+helper_start(struct helper *h, const char *path, char *const *argv, tstamp now)
+{
+	const struct conf *conf = h->sup->config;
+	int ends[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
+		return false;
+	h->io.fd = ends[0];
+	h->fds[0] = ends[1];
+	if (loop_set(&h->sup->loop, &h->io, EPOLLIN) == -1) {
+		helper_end(h);
+		return false;
+	}
+	/*
+	 * With our user where we are not root; then workers have it, too. No
+	 * user's processes are to look into those that have its clients.
+	 */
+	h->spec = (struct child_spec){ .path = path,
+		.opened = true,
+		.argv = argv,
+		.stdio = { -1, ends[1], ends[1] },
+		.fds = h->fds,
+		.nfds = 2,
+		.directory = "/",
+		.set_identity = conf->keeper_changes,
+		.uid = conf->keeper_uid,
+		.gid = conf->keeper_gid,
+		.no_new_privs = true };
+	h->result = (struct child_result){ 0 };
+	h->config = conf_ref(h->sup->config);
+	h->began = now;
+	h->starting = true;
+	h->dead = false;
+	h->job = (struct lane_job){ .work = helper_work, .done = helper_done };
+	lane_submit(&h->sup->spawner, &h->job);
+	return true;
+}
+
+void
+helper_end(struct helper *h)
+{
+	if (h->io.fd != -1) {
+		(void)loop_set(&h->sup->loop, &h->io, 0);
+		(void)close(h->io.fd);
+		(void)close(h->fds[0]);
+	}
+	h->io.fd = -1;
+	if (h->page != NULL)
+		(void)munmap(h->page, h->page_size);
+	h->page = NULL;
+}
