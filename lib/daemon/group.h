@@ -254,8 +254,8 @@ void listeners_open_missing(struct supervisor *s, const struct conf_app *app,
 
 /*
  * Gives the group the listeners of its app, if need be from another one, and
- * those that were opened for it: whether there were any. update: their options
- * are others now.
+ * those that were opened for it: whether there were any of these two kinds,
+ * which its processes do not have. update: their options are others now.
  */
 bool listeners_claim(
     struct group *g, struct app_listeners *opened, bool update);
@@ -270,7 +270,10 @@ void listeners_close_all(struct app_listeners *all);
 void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 
-/* False: it leaves, while its app goes on with others. */
+/*
+ * False: it leaves, while its app goes on with others. The file of a Unix
+ * socket is gone then: processes may have it until its backlog is served.
+ */
 bool listeners_serves(const struct app_listener *l);
 
 /*

@@ -183,8 +183,10 @@ listeners_update(struct app_listener *l)
 bool
 listeners_serves(const struct app_listener *l)
 {
-	return l->acceptor.listener.fd != -1 &&
-	    (!l->leaving || l->group->closing);
+	const struct listener *open = &l->acceptor.listener;
+
+	return open->fd != -1 &&
+	    (!l->leaving || l->group->closing || open->kind == LISTENER_UNIX);
 }
 
 /* --- binding anew ------------------------------------------------------- */
@@ -600,14 +602,14 @@ listeners_open_missing(struct supervisor *s, const struct conf_app *app,
 /*
  * Gives the group all listeners at this address, several if the service
  * manager gave several sockets of one name, also such as were about to leave.
- * update: their options are others now.
+ * update: their options are others now. Returns whether one was another's.
  */
-static void
+static bool
 listeners_claim_at(struct group *g, const char *text, bool update)
 {
 	struct app_listener *l, *next;
 	const struct conf_app *app;
-	bool has = false;
+	bool has = false, others = false;
 
 	TAILQ_FOREACH(l, &g->listeners, next) {
 		if (!listeners_is_at(l, text))
@@ -641,7 +643,9 @@ listeners_claim_at(struct group *g, const char *text, bool update)
 		listeners_detach(l);
 		accepting_begin(l, g);
 		listeners_update(l);
+		others = true;
 	}
+	return others;
 }
 
 bool
@@ -651,7 +655,8 @@ listeners_claim(struct group *g, struct app_listeners *opened, bool update)
 	bool any = false;
 
 	for (size_t k = 0; k < g->conf->listen.len; k++)
-		listeners_claim_at(g, g->conf->listen.list[k].text, update);
+		any |=
+		    listeners_claim_at(g, g->conf->listen.list[k].text, update);
 	TAILQ_FOREACH_SAFE(l, opened, next, next) {
 		if (!listeners_are_of(g->conf, l->where.text))
 			continue;

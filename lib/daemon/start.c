@@ -197,20 +197,27 @@ start_variables(struct start *t)
 /*
  * Copies of the sockets that it is to accept from. Each has the service
  * manager's name if it came from there, else that of the app, as the service
- * manager names sockets of a unit.
+ * manager names sockets of a unit. Last come those that leave while the app
+ * goes on and clients wait there: former processes may be gone before these are
+ * served.
  */
 static bool
 start_sockets(struct start *t)
 {
 	const struct group *g = t->w->group;
+	const struct conf_listeners *listen = &g->conf->listen;
 	const struct app_listener *l;
 	int fd;
 
-	for (size_t i = 0; i < g->conf->listen.len; i++) {
+	for (size_t i = 0; i <= listen->len; i++) {
 		TAILQ_FOREACH(l, &g->listeners, next) {
-			if (!listeners_serves(l) ||
-			    strcmp(l->where.text,
-				g->conf->listen.list[i].text) != 0)
+			bool last = l->leaving && !g->closing;
+
+			if (!listeners_serves(l) || last != (i == listen->len))
+				continue;
+			if (last ? listener_is_empty(&l->acceptor.listener)
+				 : strcmp(l->where.text,
+				       listen->list[i].text) != 0)
 				continue;
 			if (t->nsockets == CHILD_FDS_MAX) {
 				errno = E2BIG;
