@@ -21,6 +21,8 @@
 #define APPEARS TSPAN_SECONDS(10)
 #define TIMEOUT_MAX TSPAN_SECONDS(86400)
 
+/* Of top: a daemon that takes longer has something better to do. */
+#define PATIENCE TSPAN_SECONDS(5)
 #define INTERVAL TSPAN_SECONDS(2)
 #define INTERVAL_MIN TSPAN_MSECONDS(100)
 #define INTERVAL_MAX TSPAN_SECONDS(3600)
@@ -398,43 +400,8 @@ check_line(struct line *l)
 
 /* --- commands that are more than a question ------------------------------ */
 
-/* JSON of the daemon becomes a table, or everything about apps. */
 static int
-show_status(const struct line *l)
-{
-	const bool all = l->nargs > 0 || line_value(l, OPTION_VERBOSE) != NULL;
-	const char *const apps[] = { "apps", NULL };
-	struct table table = { 0 };
-	json_t *answer = NULL;
-	struct text out;
-	int status = ask_json(&l->daemon, all ? l->words : apps, &answer);
-
-	if (status != EX_OK)
-		return status;
-	text_init(&out, CTL_TEXT_MAX);
-	if (all) {
-		details_put(answer, &out);
-		json_decref(answer);
-	} else if (table_init(&table, answer, COLUMNS_ALL)) {
-		table_put(&table, &out);
-		table_fini(&table);
-	} else {
-		(void)fputs("apppoolctl: the daemon answers otherwise: another "
-			    "version?\n",
-		    stderr);
-		status = EX_PROTOCOL;
-	}
-	if (fwrite(out.data, 1, out.len, stdout) != out.len ||
-	    fflush(stdout) == EOF) {
-		perror("apppoolctl: stdout");
-		status = EX_IOERR;
-	}
-	text_fini(&out);
-	return status;
-}
-
-static int
-run_top(const struct line *l)
+run_top(struct line *l)
 {
 	const char *text = line_value(l, OPTION_INTERVAL);
 	const char *number = line_value(l, OPTION_NUMBER);
@@ -456,6 +423,7 @@ run_top(const struct line *l)
 		    "apppoolctl: -n: '%s' is not a number from 1 on\n", number);
 		return EX_USAGE;
 	}
+	l->daemon.timeout = PATIENCE;
 	return top_run(&l->daemon, interval, count);
 }
 
@@ -466,7 +434,10 @@ run_line(struct line *l)
 	const char *number = line_value(l, OPTION_NUMBER);
 	const char *words[6] = { l->words[0], l->words[1] };
 	const char **end = words + 1 + (l->nargs > 0);
+	struct text out;
 	char answer[16];
+	json_t *json;
+	int status;
 
 	switch (l->command) {
 	case COMMAND_EVENTS:
@@ -489,9 +460,17 @@ run_line(struct line *l)
 		    l->daemon.file == NULL ? CONF_DEFAULT_FILE : l->daemon.file,
 		    l->daemon.json, l->given);
 	case COMMAND_STATUS:
-		if (!l->daemon.json)
-			return show_status(l);
-		break;
+		if (l->daemon.json)
+			break;
+		if (l->nargs == 0 && line_value(l, OPTION_VERBOSE) == NULL)
+			return top_run(&l->daemon, 0, 1);
+		status = ask_json(&l->daemon, l->words, &json);
+		if (status != EX_OK)
+			return status;
+		text_init(&out, CTL_TEXT_MAX);
+		details_put(json, &out);
+		json_decref(json);
+		return ask_put(&out);
 	case COMMAND_STOP:
 		/* At a terminal `stop` may be the beginning of `stop APP`. */
 		if (l->nargs > 0 || line_value(l, OPTION_YES) != NULL ||

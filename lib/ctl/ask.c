@@ -21,8 +21,7 @@
 /* Between two looks for a daemon that is to appear. */
 #define LOOK_EVERY TSPAN_MSECONDS(20)
 
-/* Tells the user why something failed. */
-static void __attribute__((format(printf, 2, 3)))
+void
 ask_say(const struct ask *daemon, const char *fmt, ...)
 {
 	va_list ap;
@@ -311,6 +310,15 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 	status = ask_read(daemon, fd, by, terminal, to);
 	(void)close(fd);
 	return status;
+}
+
+int
+ask_put(const struct text *t)
+{
+	if (fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0)
+		return EX_OK;
+	perror("apppoolctl: stdout");
+	return EX_IOERR;
 }
 
 int

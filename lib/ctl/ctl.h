@@ -47,6 +47,10 @@ struct ask_source {
 	int error; /* errno of what ended it; 0: nothing */
 };
 
+/* Tells the user why something failed. */
+void ask_say(const struct ask *, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* The stream of it; NULL and errno. */
 FILE *ask_open(struct ask_source *);
 
@@ -66,6 +70,9 @@ int ask_daemon(const struct ask *, const char *const *words, FILE *to);
 
 /* The same, of an answer in JSON, which the caller gives back if EX_OK. */
 int ask_json(const struct ask *, const char *const *words, json_t **out);
+
+/* Writes to standard output. An exit status; a failure has been said. */
+int ask_put(const struct text *);
 
 /* --- form.c: the status of a daemon, for people ------------------------- */
 
@@ -96,7 +103,8 @@ enum column {
 struct table_row {
 	const json_t *app;
 	size_t place; /* in the answer */
-	double weight; /* while they are sorted */
+	const char *name; /* if rows are sorted by that; else NULL */
+	double weight; /* likewise; the largest is first */
 };
 
 struct table {
@@ -114,6 +122,9 @@ struct table {
  */
 bool table_init(struct table *, json_t *status, enum column by);
 void table_fini(struct table *);
+
+/* A new table in place of a former one; else that stays. An exit status. */
+int table_ask(const struct ask *, enum column by, struct table *);
 
 /* Puts the line of a row without its newline, cut to width unless that is 0. */
 #define TABLE_DAEMON SIZE_MAX

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "ctl/ctl.h"
@@ -72,15 +73,24 @@ form_width(const struct text *t)
 	return width;
 }
 
-/* Puts a text into so many columns. */
+/*
+ * Puts a text into so many columns; a longer one is cut, "+" being last, or
+ * goes on.
+ */
 static void
-form_pad(struct text *out, const struct text *t, size_t width, bool left)
+form_pad(
+    struct text *out, const struct text *t, size_t width, bool left, bool cut)
 {
 	const size_t is = form_width(t);
+	size_t at = 0;
 
+	cut = cut && is > width;
+	for (size_t i = 0; i + 1 < width && cut; i++)
+		at += text_char_length(t->data + at, t->len - at);
 	for (size_t i = is; i < width && !left; i++)
 		text_put(out, " ", 1);
-	text_put(out, t->data, t->len);
+	text_put(out, t->data, cut ? at : t->len);
+	text_puts(out, cut ? "+" : "");
 	for (size_t i = is; i < width && left; i++)
 		text_put(out, " ", 1);
 }
@@ -152,7 +162,7 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 	} else {
 		text_printf(&t, "%.*f", *type == 'd', n);
 	}
-	form_pad(out, &t, width, left);
+	form_pad(out, &t, width, left, false);
 	text_fini(&t);
 }
 
@@ -357,13 +367,14 @@ static const struct {
 } columns[COLUMNS_ALL] = {
 	[COLUMN_APP] = { "APP", "{name}", true },
 	[COLUMN_STATE] = { "STATE", "{state}", true },
-	[COLUMN_PROCESSES] = { "PROCS", "{processes:1}/{max_processes:1}" },
-	[COLUMN_ACTIVE] = { "ACTIVE", "{active:1}" },
-	[COLUMN_WAITING] = { "WAIT", "{waiting:1}" },
-	[COLUMN_OLDEST] = { "OLDEST", "{oldest_wait:1t}" },
-	[COLUMN_RATE] = { "RATE", "{rate:1}" },
-	[COLUMN_P99] = { "P99", "{queue_wait.p99:1t}" },
-	[COLUMN_REFUSED] = { "REFUSED", "{refused:1}" },
+	[COLUMN_PROCESSES] = { "PROCS", "{processes:1}/{max_processes:1}",
+	    false },
+	[COLUMN_ACTIVE] = { "ACTIVE", "{active:1}", false },
+	[COLUMN_WAITING] = { "WAIT", "{waiting:1}", false },
+	[COLUMN_OLDEST] = { "OLDEST", "{oldest_wait:1t}", false },
+	[COLUMN_RATE] = { "RATE", "{rate:1}", false },
+	[COLUMN_P99] = { "P99", "{queue_wait.p99:1t}", false },
+	[COLUMN_REFUSED] = { "REFUSED", "{refused:1}", false },
 	[COLUMN_FAILURE] = { "LAST FAILURE", NULL, true },
 };
 
@@ -461,7 +472,7 @@ weight_of(const json_t *app, enum column by)
 
 	if (by == COLUMN_FAILURE)
 		return form_string(app, "last_failure") != NULL;
-	if (by == COLUMNS_ALL)
+	if (by == COLUMNS_ALL || by == COLUMN_APP)
 		return 0;
 	if (by != COLUMN_STATE)
 		return figure_of(app, by);
@@ -480,15 +491,9 @@ compare_rows(const void *one, const void *other)
 		return isnan(a->weight) ? 1 : -1;
 	if (!isnan(a->weight) && a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
+	if (a->name != NULL)
+		return strcmp(a->name, b->name);
 	return a->place < b->place ? -1 : a->place > b->place;
-}
-
-static int
-compare_names(const void *one, const void *other)
-{
-	const struct table_row *a = one, *b = other;
-
-	return strcmp(form_string(a->app, "name"), form_string(b->app, "name"));
 }
 
 bool
@@ -502,15 +507,15 @@ table_init(struct table *t, json_t *status, enum column by)
 	if (t->rows == NULL || !json_is_array(apps))
 		goto fail;
 	for (size_t row = 0; row < t->nrows; row++) {
-		t->rows[row] = (struct table_row){ .place = row,
-			.app = json_array_get(apps, row) };
-		if (form_string(t->rows[row].app, "name") == NULL)
+		const json_t *app = json_array_get(apps, row);
+		const char *name = form_string(app, "name");
+
+		if (name == NULL)
 			goto fail;
-		t->rows[row].weight = weight_of(t->rows[row].app, by);
+		t->rows[row] = (struct table_row){ app, row,
+			by == COLUMN_APP ? name : NULL, weight_of(app, by) };
 	}
-	if (by != COLUMNS_ALL)
-		qsort(t->rows, t->nrows, sizeof(*t->rows),
-		    by == COLUMN_APP ? compare_names : compare_rows);
+	qsort(t->rows, t->nrows, sizeof(*t->rows), compare_rows);
 
 	for (enum column i = 0; i < COLUMNS_ALL; i++) {
 		t->widths[i] = strlen(columns[i].heading);
@@ -539,20 +544,25 @@ table_fini(struct table *t)
 	*t = (struct table){ 0 };
 }
 
-/* Puts the cell; where some of it is missing, "+" is last. */
-static void
-put_fitted(struct text *out, const struct text *cell, size_t width, bool left)
+int
+table_ask(const struct ask *daemon, enum column by, struct table *t)
 {
-	size_t at = 0;
+	const char *const words[] = { "apps", NULL };
+	struct table fresh;
+	json_t *answer;
+	int status = ask_json(daemon, words, &answer);
 
-	if (form_width(cell) <= width) {
-		form_pad(out, cell, width, left);
-		return;
+	if (status != EX_OK)
+		return status;
+	if (!table_init(&fresh, answer, by)) {
+		ask_say(daemon,
+		    "apppoolctl: the daemon answers otherwise: another "
+		    "version?\n");
+		return EX_PROTOCOL;
 	}
-	for (size_t i = 0; i + 1 < width; i++)
-		at += text_char_length(cell->data + at, cell->len - at);
-	text_put(out, cell->data, at);
-	text_put(out, "+", 1);
+	table_fini(t);
+	*t = fresh;
+	return EX_OK;
 }
 
 void
@@ -568,8 +578,7 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 		    "{state} for {uptime:t}, processes "
 		    "{processes}/{max_processes}, active {active}, waiting "
 		    "{waiting}, generation {generation}, {config}");
-		put_fitted(out, &t->cell,
-		    width == 0 ? form_width(&t->cell) : width, true);
+		form_pad(out, &t->cell, width, true, width != 0);
 	}
 	for (enum column i = 0;
 	     row != TABLE_DAEMON && i < COLUMNS_ALL && left > 0; i++) {
@@ -579,7 +588,7 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 			wide = name_width;
 		wide = wide < left ? wide : left;
 		make_cell(&t->cell, app, i);
-		put_fitted(out, &t->cell, wide, columns[i].left);
+		form_pad(out, &t->cell, wide, columns[i].left, true);
 		left -= wide;
 		if (left > 0) {
 			text_put(out, " ", 1);

@@ -147,18 +147,15 @@ note_text(char *text, size_t size, const char *data, size_t len)
 	text[at] = '\0';
 }
 
-/* The value of a field of the head; NULL: it has none of this name. */
+/* The value of a field ("\nName:") of the head; NULL: it has none. */
 static const char *
 find_field(const char *head, const char *name)
 {
-	const size_t len = strlen(name);
+	const char *at = strcasestr(head, name);
 
-	for (const char *line = head; line != NULL; line = strchr(line, '\n')) {
-		line += *line == '\n';
-		if (strncasecmp(line, name, len) == 0 && line[len] == ':')
-			return line + len + 1 + strspn(line + len + 1, " \t");
-	}
-	return NULL;
+	return at == NULL
+	    ? NULL
+	    : at + strlen(name) + strspn(at + strlen(name), " \t");
 }
 
 /*
@@ -178,6 +175,9 @@ take_byte(struct ping_answer *a, char c)
 		a->body++;
 		return;
 	}
+	/* Each field is behind a newline. */
+	if (!http && a->head_len == 0)
+		a->head[a->head_len++] = '\n';
 	a->head[a->head_len++] = c;
 	if (c != '\r')
 		a->in_line = c != '\n';
@@ -188,12 +188,13 @@ take_byte(struct ping_answer *a, char c)
 	if (!empty || a->why != NULL)
 		return;
 	a->head_done = true;
-	length = http ? find_field(a->head, "Content-Length") : NULL;
+	length = http ? find_field(a->head, "\nContent-Length:") : NULL;
 	status = http ? a->head + strcspn(a->head, " ") + 1
-		      : find_field(a->head, "Status");
+		      : find_field(a->head, "\nStatus:");
 	if (status == NULL)
-		status = find_field(a->head, "Location") != NULL ? "302 Found"
-								 : "200 OK";
+		status = find_field(a->head, "\nLocation:") != NULL
+		    ? "302 Found"
+		    : "200 OK";
 	len = strcspn(status, "\r\n");
 	if (strspn(status, "0123456789") != 3 || status[0] == '0' ||
 	    (len > 3 && status[3] != ' ')) {
@@ -391,13 +392,14 @@ struct ping {
 	struct ping_answer answer;
 };
 
-/* Tells the result. False: standard output does not take it. */
-static bool
+/* Tells the result. An exit status. */
+static int
 tell_result(const struct ping *p, bool json)
 {
 	const struct ping_answer *a = &p->answer;
 	struct text why, line;
 	json_t *object;
+	int status;
 
 	text_init(&why, 4096);
 	text_init(&line, 16384);
@@ -427,7 +429,7 @@ tell_result(const struct ping *p, bool json)
 		    "stderr", a->complaint[0] == '\0' ? NULL : a->complaint);
 		(void)json_dumpf(
 		    object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
-		(void)puts("");
+		text_puts(&line, "\n");
 		json_decref(object);
 	} else {
 		text_printf(&line, "%s: ", p->app);
@@ -438,11 +440,11 @@ tell_result(const struct ping *p, bool json)
 		if (a->complaint[0] != '\0')
 			text_printf(
 			    &line, "%s: stderr: %s\n", p->app, a->complaint);
-		(void)fwrite(line.data, 1, line.len, stdout);
 	}
+	status = ask_put(&line);
 	text_fini(&why);
 	text_fini(&line);
-	return fflush(stdout) == 0;
+	return status != EX_OK ? status : p->good ? EX_OK : CTL_REFUSED;
 }
 
 /* The path goes into a request as it is. */
@@ -531,11 +533,7 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 		return EX_UNAVAILABLE;
 	}
 	ping_ask(&p, path, daemon->timeout == 0 ? TIMEOUT : daemon->timeout);
-	status = p.good ? EX_OK : CTL_REFUSED;
-	if (!tell_result(&p, daemon->json)) {
-		perror("apppoolctl: stdout");
-		status = EX_IOERR;
-	}
+	status = tell_result(&p, daemon->json);
 	json_decref(where);
 	return status;
 }

@@ -15,19 +15,17 @@
 
 #include "ctl/ctl.h"
 
-/* A daemon that takes longer has something better to do. */
-#define PATIENCE TSPAN_SECONDS(5)
-
 /* Lines above the rows: of the daemon, of messages, of headings. */
 #define HEAD 3
 
 #define KEY_ESCAPE 27
 
 struct top {
-	struct ask daemon;
+	struct ask daemon; /* its errors: into the next */
+	char *errors; /* owned: why the daemon was not seen */
+	size_t errors_len; /* 0: it was */
 	struct table table; /* status NULL: none yet */
 	enum column sort; /* COLUMNS_ALL: the order of the file */
-	char *errors; /* owned: why the daemon was not seen; NULL: it was */
 	char *app; /* the chosen one; owned; NULL: the first */
 	size_t chosen; /* its row */
 	size_t first; /* row, or line, that is shown */
@@ -53,49 +51,6 @@ static const struct deed {
 
 /* --- looking ------------------------------------------------------------ */
 
-/* As ask_json(); what goes wrong is kept. NULL: something did. */
-static json_t *
-top_ask(struct top *top, const char *const *words)
-{
-	struct ask daemon = top->daemon;
-	json_t *answer = NULL;
-	size_t len = 0;
-
-	free(top->errors);
-	top->errors = NULL;
-	daemon.timeout = PATIENCE;
-	daemon.errors = open_memstream(&top->errors, &len);
-	if (daemon.errors == NULL)
-		return NULL;
-	(void)ask_json(&daemon, words, &answer);
-	(void)fclose(daemon.errors);
-	if (answer != NULL) {
-		free(top->errors);
-		top->errors = NULL;
-	}
-	return answer;
-}
-
-/* Looks at all apps. False: errors says why not, and the rest stays. */
-static bool
-look_at_apps(struct top *top)
-{
-	const char *const words[] = { "apps", NULL };
-	json_t *answer = top_ask(top, words);
-	struct table table;
-
-	if (answer == NULL)
-		return false;
-	if (table_init(&table, answer, top->sort)) {
-		table_fini(&top->table);
-		top->table = table;
-		return true;
-	}
-	top->errors = strdup("apppoolctl: the daemon answers otherwise: "
-			     "another version?\n");
-	return false;
-}
-
 static void
 choose_row(struct top *top, size_t row)
 {
@@ -108,34 +63,38 @@ choose_row(struct top *top, size_t row)
 	top->app = strdup(form_string(table->rows[top->chosen].app, "name"));
 }
 
+/* What goes wrong is kept, and what was seen before stays. */
 static void
 look_again(struct top *top)
 {
 	const char *words[] = { "status", NULL, NULL };
+	const struct table_row *rows;
 	json_t *answer;
 	size_t row = 0;
 
-	if (!look_at_apps(top))
-		return;
+	rewind(top->daemon.errors);
+	if (table_ask(&top->daemon, top->sort, &top->table) != EX_OK)
+		goto end;
 	/* The chosen app may stand in another row by now, or be gone. */
+	rows = top->table.rows;
 	while (top->app != NULL && row < top->table.nrows &&
-	    strcmp(form_string(top->table.rows[row].app, "name"), top->app) !=
-		0)
+	    strcmp(form_string(rows[row].app, "name"), top->app) != 0)
 		row++;
 	if (top->app != NULL && row < top->table.nrows)
 		top->chosen = row;
 	else
 		choose_row(top, top->chosen);
 	if (!top->single || top->app == NULL)
-		return;
+		goto end;
 	words[1] = top->app;
-	answer = top_ask(top, words);
-	top->single = answer != NULL;
-	if (answer == NULL)
-		return;
-	text_clear(&top->details);
-	details_put(answer, &top->details);
-	json_decref(answer);
+	top->single = ask_json(&top->daemon, words, &answer) == EX_OK;
+	if (top->single) {
+		text_clear(&top->details);
+		details_put(answer, &top->details);
+		json_decref(answer);
+	}
+end:
+	(void)fflush(top->daemon.errors);
 }
 
 /* --- drawing ------------------------------------------------------------ */
@@ -175,7 +134,7 @@ draw_message(struct top *top)
 			text_printf(&top->line, "%s %s? (y/n)",
 			    deeds[i].question,
 			    top->app == NULL ? "" : top->app);
-	if (top->line.len == 0 && top->errors != NULL)
+	if (top->line.len == 0 && top->errors_len > 0)
 		text_put(&top->line, top->errors, strcspn(top->errors, "\n"));
 	if (top->line.len == 0 && top->help)
 		text_puts(&top->line,
@@ -245,10 +204,13 @@ static void
 top_carry_out(const struct top *top, const char *command)
 {
 	const char *const words[] = { command, top->app, NULL };
+	struct ask daemon = top->daemon;
 
+	daemon.errors = NULL;
+	daemon.timeout = 0;
 	(void)def_prog_mode();
 	(void)endwin();
-	(void)ask_daemon(&top->daemon, words, stdout);
+	(void)ask_daemon(&daemon, words, stdout);
 	(void)printf("-- press a key --");
 	(void)fflush(stdout);
 	(void)reset_prog_mode();
@@ -337,9 +299,10 @@ run_screen(struct top *top, tspan interval)
 	SCREEN *screen;
 	bool stays = true;
 
+	top->daemon.errors = open_memstream(&top->errors, &top->errors_len);
 	(void)setlocale(LC_CTYPE, "");
 	screen = newterm(NULL, stdout, stdin);
-	if (screen == NULL)
+	if (screen == NULL || top->daemon.errors == NULL)
 		return;
 	(void)cbreak();
 	(void)noecho();
@@ -369,6 +332,7 @@ run_screen(struct top *top, tspan interval)
 	}
 	(void)endwin();
 	delscreen(screen);
+	(void)fclose(top->daemon.errors);
 }
 
 /* Tables, one below the other. Gives the exit status. */
@@ -379,26 +343,22 @@ run_tables(struct top *top, tspan interval, uint64_t count)
 		.tv_sec = interval / TSPAN_SECONDS(1),
 		.tv_nsec = interval % TSPAN_SECONDS(1),
 	};
+	int status = EX_OK;
 
-	for (uint64_t i = 0; count == 0 || i < count; i++) {
+	for (uint64_t i = 0; status == EX_OK && (count == 0 || i < count);
+	     i++) {
 		if (i > 0) {
 			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 			(void)puts("");
 		}
-		if (!look_at_apps(top)) {
-			(void)fputs(
-			    top->errors == NULL ? "" : top->errors, stderr);
-			return EX_UNAVAILABLE;
-		}
+		status = table_ask(&top->daemon, COLUMNS_ALL, &top->table);
+		if (status != EX_OK)
+			break;
 		text_clear(&top->line);
 		table_put(&top->table, &top->line);
-		(void)fwrite(top->line.data, 1, top->line.len, stdout);
-		if (fflush(stdout) == EOF) {
-			perror("apppoolctl: stdout");
-			return EX_IOERR;
-		}
+		status = ask_put(&top->line);
 	}
-	return EX_OK;
+	return status;
 }
 
 int
