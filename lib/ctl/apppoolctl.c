@@ -43,59 +43,57 @@ enum option_id {
 static const struct command_option {
 	int id; /* enum option_id, or of simulate */
 	enum command_id command; /* COMMANDS: without one */
-	const char *name;
-	const char *value; /* NULL: it has none */
+	const char *name; /* and behind a blank its value, if it has one */
 	const char *does;
 } command_options[] = {
-	{ 'c', COMMANDS, "-c", "FILE",
+	{ 'c', COMMANDS, "-c FILE",
 	    "the daemon of this configuration (" CONF_DEFAULT_FILE ")" },
-	{ 'h', COMMANDS, "-h, --help", NULL,
+	{ 'h', COMMANDS, "-h, --help",
 	    "show this, or with a command all about it" },
-	{ 'j', COMMANDS, "-j", NULL, "answer in JSON" },
-	{ 's', COMMANDS, "-s", "SOCKET",
+	{ 'j', COMMANDS, "-j", "answer in JSON" },
+	{ 's', COMMANDS, "-s SOCKET",
 	    "the daemon that has this control socket" },
-	{ 'V', COMMANDS, "-V, --version", NULL, "show the version" },
-	{ OPTION_NUMBER, COMMAND_EVENTS, "-n", "N",
+	{ 'V', COMMANDS, "-V, --version", "show the version" },
+	{ OPTION_NUMBER, COMMAND_EVENTS, "-n N",
 	    "begin with the newest N events (20)" },
-	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", NULL,
+	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f",
 	    "go on with what happens from now on" },
-	{ OPTION_OPENMETRICS, COMMAND_METRICS, "--openmetrics", NULL,
+	{ OPTION_OPENMETRICS, COMMAND_METRICS, "--openmetrics",
 	    "in the format of OpenMetrics" },
-	{ OPTION_PATH, COMMAND_PING, "--path", "PATH",
-	    "what is asked for (/)" },
-	{ OPTION_TIMEOUT, COMMAND_PING, "--timeout", "TIME",
+	{ OPTION_PATH, COMMAND_PING, "--path PATH", "what is asked for (/)" },
+	{ OPTION_TIMEOUT, COMMAND_PING, "--timeout TIME",
 	    "the whole answer has to come in this time (5s)" },
-	{ 'c', COMMAND_SIMULATE, "-c", "FILE",
+	{ 'c', COMMAND_SIMULATE, "-c FILE",
 	    "the configuration (" CONF_DEFAULT_FILE ")" },
-	{ 'j', COMMAND_SIMULATE, "-j", NULL, "answer in JSON" },
-	{ SIMULATE_CLIENTS, COMMAND_SIMULATE, "--clients", "[APP=]NUMBER",
+	{ 'j', COMMAND_SIMULATE, "-j", "answer in JSON" },
+	{ SIMULATE_CLIENTS, COMMAND_SIMULATE, "--clients [APP=]NUMBER",
 	    "so many, who come again when served" },
-	{ SIMULATE_FOR, COMMAND_SIMULATE, "--for", "TIME",
+	{ SIMULATE_FOR, COMMAND_SIMULATE, "--for TIME",
 	    "how long connections come" },
-	{ SIMULATE_PROFILE, COMMAND_SIMULATE, "--profile", "PROFILE",
+	{ SIMULATE_PROFILE, COMMAND_SIMULATE, "--profile PROFILE",
 	    "steady, burst, day or ramp" },
-	{ SIMULATE_RATE, COMMAND_SIMULATE, "--rate", "[APP=]RATE",
+	{ SIMULATE_RATE, COMMAND_SIMULATE, "--rate [APP=]RATE",
 	    "connections per second" },
-	{ SIMULATE_SEED, COMMAND_SIMULATE, "--seed", "NUMBER",
+	{ SIMULATE_SEED, COMMAND_SIMULATE, "--seed NUMBER",
 	    "of all that is random" },
-	{ SIMULATE_SERVICE, COMMAND_SIMULATE, "--service", "[APP=]SERVICE",
+	{ SIMULATE_SERVICE, COMMAND_SIMULATE, "--service [APP=]SERVICE",
 	    "how long a process needs for one" },
-	{ SIMULATE_START_TIME, COMMAND_SIMULATE, "--start-time", "TIME",
+	{ SIMULATE_START_TIME, COMMAND_SIMULATE, "--start-time TIME",
 	    "until a new process is ready" },
-	{ SIMULATE_SVG, COMMAND_SIMULATE, "--svg", "FILE",
+	{ SIMULATE_SVG, COMMAND_SIMULATE, "--svg FILE",
 	    "draw a picture, of each app, too" },
-	{ SIMULATE_THINK, COMMAND_SIMULATE, "--think", "[APP=]SERVICE",
+	{ SIMULATE_THINK, COMMAND_SIMULATE, "--think [APP=]SERVICE",
 	    "how long such a client thinks" },
-	{ SIMULATE_TRACE, COMMAND_SIMULATE, "--trace", "FILE",
+	{ SIMULATE_TRACE, COMMAND_SIMULATE, "--trace FILE",
 	    "connections that were recorded" },
-	{ OPTION_VERBOSE, COMMAND_STATUS, "-v", NULL, "all of all apps" },
-	{ OPTION_YES, COMMAND_STOP, "-y", NULL,
+	{ OPTION_VERBOSE, COMMAND_STATUS, "-v", "all of all apps" },
+	{ OPTION_YES, COMMAND_STOP, "-y",
 	    "do not ask on the terminal whether the daemon shall stop" },
-	{ OPTION_INTERVAL, COMMAND_TOP, "--interval", "TIME",
+	{ OPTION_INTERVAL, COMMAND_TOP, "--interval TIME",
 	    "between two looks (2s)" },
-	{ OPTION_NUMBER, COMMAND_TOP, "-n", "COUNT",
+	{ OPTION_NUMBER, COMMAND_TOP, "-n COUNT",
 	    "print so many tables, and end" },
-	{ OPTION_TIMEOUT, COMMAND_WAIT, "--timeout", "TIME",
+	{ OPTION_TIMEOUT, COMMAND_WAIT, "--timeout TIME",
 	    "fail after this time (never)" },
 };
 
@@ -189,9 +187,7 @@ usage(FILE *to, enum command_id id)
 
 		if (o->command == id && id != COMMANDS &&
 		    id != COMMAND_SIMULATE)
-			(void)fprintf(to, " [%s%s%s]", o->name,
-			    o->value == NULL ? "" : " ",
-			    o->value == NULL ? "" : o->value);
+			(void)fprintf(to, " [%s]", o->name);
 	}
 	(void)fputs("\n", to);
 	return EX_USAGE;
@@ -200,7 +196,7 @@ usage(FILE *to, enum command_id id)
 static void
 help(enum command_id id)
 {
-	const int width = id == COMMAND_SIMULATE ? 23 : 13;
+	const int width = id == COMMAND_SIMULATE ? 23 : 14;
 	const char *before = "\n";
 
 	(void)usage(stdout, id);
@@ -209,13 +205,10 @@ help(enum command_id id)
 		    commands[id].does, more[id]);
 	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
 		const struct command_option *o = &command_options[i];
-		char text[32];
 
 		if (o->command != id)
 			continue;
-		(void)snprintf(text, sizeof(text), "%s %s", o->name,
-		    o->value == NULL ? "" : o->value);
-		(void)printf("%s  %-*s  %s\n", before, width, text, o->does);
+		(void)printf("%s  %-*s  %s\n", before, width, o->name, o->does);
 		before = "";
 	}
 	if (id != COMMANDS)
@@ -243,6 +236,7 @@ read_all_options(struct line *l, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
 	};
+	static const char *names[COMMAND_OPTIONS];
 	struct given *given;
 	size_t len = 2, letters = 0;
 	int id;
@@ -253,13 +247,19 @@ read_all_options(struct line *l, int argc, char **argv)
 	l->given = given = calloc(letters + 1, sizeof(*given));
 	if (given == NULL)
 		err(EX_OSERR, NULL);
-	for (const struct command_option *o = command_options;
-	     o < command_options + COMMAND_OPTIONS; o++)
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
+		const struct command_option *o = &command_options[i];
+
+		names[i] = strndup(o->name, strcspn(o->name, " "));
+		if (names[i] == NULL)
+			err(EX_OSERR, NULL);
 		if (o->id > UCHAR_MAX)
-			longs[len++] = (struct option){ o->name + 2,
-				o->value == NULL ? no_argument
-						 : required_argument,
+			longs[len++] = (struct option){ names[i] + 2,
+				strchr(o->name, ' ') == NULL
+				    ? no_argument
+				    : required_argument,
 				NULL, o->id };
+	}
 	while (
 	    (id = getopt_long(argc, argv, "c:fhjn:s:Vvy", longs, NULL)) != -1) {
 		switch (id) {
@@ -286,7 +286,7 @@ read_all_options(struct line *l, int argc, char **argv)
 			given->value = optarg == NULL ? "" : optarg;
 			for (size_t i = 0; i < COMMAND_OPTIONS; i++)
 				if (command_options[i].id == id)
-					given->name = command_options[i].name;
+					given->name = names[i];
 			given++;
 			break;
 		}

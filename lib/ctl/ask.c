@@ -59,34 +59,6 @@ find_socket(const struct ask *daemon)
 	return path;
 }
 
-/* Connects, if need be when there is a daemon. -1 and errno: not in time. */
-static int
-ask_connect(const struct ask *daemon, const char *path)
-{
-	const struct timespec pause = { .tv_nsec = LOOK_EVERY };
-	const tstamp end = clock_now() + daemon->appears;
-	struct sockaddr_un addr;
-	const socklen_t len = address_of_path(path, &addr);
-
-	if (len == 0) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	for (;;) {
-		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
-
-		if (fd == -1 || connect(fd, (void *)&addr, len) == 0)
-			return fd;
-		error = errno;
-		(void)close(fd);
-		errno = error;
-		if ((error != ENOENT && error != ECONNREFUSED) ||
-		    clock_now() >= end)
-			return -1;
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-	}
-}
-
 /* Tells why connecting failed. An exit status. */
 static int
 tell_unconnected(const struct ask *daemon, const char *path)
@@ -96,29 +68,59 @@ tell_unconnected(const struct ask *daemon, const char *path)
 	if (daemon->appears != 0)
 		(void)snprintf(within, sizeof(within), " within %g s",
 		    tspan_to_seconds(daemon->appears));
-	switch (errno) {
-	case EACCES:
-	case EPERM:
+	if (errno == EACCES || errno == EPERM) {
 		ask_say(daemon,
 		    "apppoolctl: permission denied: %s is for root, the user "
 		    "of the daemon and members of control_group\n",
 		    path);
 		return EX_NOPERM;
-	case ENOENT:
+	}
+	if (errno == ENOENT)
 		ask_say(daemon, "apppoolctl: no daemon%s: there is no %s\n",
 		    within, path);
-		break;
-	case ECONNREFUSED:
+	else if (errno == ECONNREFUSED)
 		ask_say(daemon,
 		    "apppoolctl: no daemon%s: nobody listens at %s\n", within,
 		    path);
-		break;
-	default:
+	else
 		ask_say(daemon, "apppoolctl: cannot connect to %s: %s\n", path,
 		    strerror(errno));
-		break;
-	}
 	return EX_UNAVAILABLE;
+}
+
+/*
+ * Connects, if need be when there is a daemon. -1: not in time, and *status_out
+ * is the exit status.
+ */
+static int
+ask_connect(const struct ask *daemon, int *status_out)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_EVERY };
+	const tstamp end = clock_now() + daemon->appears;
+	char *path = find_socket(daemon);
+	struct sockaddr_un addr;
+	const socklen_t len = path == NULL ? 0 : address_of_path(path, &addr);
+	int fd = -1;
+
+	*status_out = EX_UNAVAILABLE;
+	if (path == NULL)
+		return -1;
+	errno = ENAMETOOLONG;
+	while (len != 0) {
+		fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd == -1 || connect(fd, (void *)&addr, len) == 0)
+			break;
+		(void)close(fd);
+		fd = -1;
+		if ((errno != ENOENT && errno != ECONNREFUSED) ||
+		    clock_now() >= end)
+			break;
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	}
+	if (fd == -1)
+		*status_out = tell_unconnected(daemon, path);
+	free(path);
+	return fd;
 }
 
 /* --- the answer --------------------------------------------------------- */
@@ -268,7 +270,7 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 	const tstamp by =
 	    daemon->timeout == 0 ? TSTAMP_NEVER : clock_now() + daemon->timeout;
 	const size_t room = LINE_SIZE - 1; /* but for the newline */
-	char line[LINE_SIZE], *path;
+	char line[LINE_SIZE];
 	size_t sent = 0;
 	int fd, status;
 
@@ -287,16 +289,9 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 		}
 	}
 	(void)strlcat(line, "\n", LINE_SIZE);
-	path = find_socket(daemon);
-	if (path == NULL)
-		return EX_UNAVAILABLE;
-	fd = ask_connect(daemon, path);
-	if (fd == -1) {
-		status = tell_unconnected(daemon, path);
-		free(path);
+	fd = ask_connect(daemon, &status);
+	if (fd == -1)
 		return status;
-	}
-	free(path);
 	/* A daemon that refuses to read all of it may have answered why. */
 	while (line[sent] != '\0') {
 		ssize_t n =

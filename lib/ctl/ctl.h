@@ -51,24 +51,21 @@ struct ask_source {
 void ask_say(const struct ask *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The stream of it; NULL and errno. */
+/* NULL and errno. */
 FILE *ask_open(struct ask_source *);
 
 /*
- * Shows an answer while it comes. Only a last line that begins "error: " is
- * kept back, *error_out, which the caller frees; and lines of progress, which
- * are shown in passing on the terminal, unless that is NULL.
+ * Shows an answer while it comes, lines of progress in passing on the terminal
+ * unless that is NULL. A last line that begins "error: " is kept back:
+ * *error_out, which the caller frees.
  */
 enum answer_end ask_show(
     FILE *from, FILE *to, FILE *terminal, bool json, char **error_out);
 
-/*
- * Says the words to the daemon; its answer goes to `to`, while it comes. An
- * exit status; the reason of a failure has been said.
- */
+/* Says the words to the daemon. An exit status; a failure has been said. */
 int ask_daemon(const struct ask *, const char *const *words, FILE *to);
 
-/* The same, of an answer in JSON, which the caller gives back if EX_OK. */
+/* The same in JSON; if EX_OK the caller gives *out back. */
 int ask_json(const struct ask *, const char *const *words, json_t **out);
 
 /* Writes to standard output. An exit status; a failure has been said. */
@@ -82,10 +79,9 @@ int ask_put(const struct text *);
  */
 const char *form_string(const json_t *object, const char *path);
 
-/* Puts the answer to `json status [APP]` for people. */
+/* Puts the answer to `json status [APP]`. */
 void details_put(const json_t *status, struct text *out);
 
-/* The columns, from left to right. */
 enum column {
 	COLUMN_APP,
 	COLUMN_STATE,
@@ -137,14 +133,14 @@ void table_put(struct table *, struct text *out);
 /* --- top.c -------------------------------------------------------------- */
 
 /*
- * apppoolctl top: shows the apps of a daemon again and again; count: so many
- * tables, one below the other; 0: without end. Gives the exit status.
+ * Shows the apps of a daemon again and again; count: so many tables, one below
+ * the other; 0: without end. Gives the exit status.
  */
 int top_run(const struct ask *, tspan interval, uint64_t count);
 
 /* --- ping.c ------------------------------------------------------------- */
 
-/* An answer to a health check; its memory has a bound. */
+/* An answer to a health check. */
 struct ping_answer {
 	enum conf_protocol protocol;
 	const char *why; /* constant; NULL: nothing is wrong */
@@ -173,7 +169,7 @@ void ping_put_request(
  */
 bool ping_read(struct ping_answer *, FILE *from);
 
-/* Whether it is whole and says that all is well: a status from 200 to 399. */
+/* Whether it is whole, of a status from 200 to 399. */
 bool ping_is_good(const struct ping_answer *);
 
 /*
@@ -185,10 +181,9 @@ bool ping_is_good(const struct ping_answer *);
 int ping_connect(const char *address, tspan timeout);
 
 /*
- * apppoolctl ping: asks the daemon where the app listens, and then the app
- * itself for path, through its own socket, as any client does. The answer has
- * to be whole within the timeout of the question, or 5 s. Gives the exit
- * status.
+ * Asks the daemon where the app listens, and then the app itself, for path
+ * (NULL: "/"); the answer has to be whole within the timeout of the question,
+ * or 5 s. Gives the exit status.
  */
 int ping_run(const struct ask *, const char *app, const char *path);
 
