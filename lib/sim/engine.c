@@ -37,8 +37,6 @@ struct tally {
 	uint32_t idle; /* workers that are ready and have no request */
 	uint32_t unheld; /* requests that wait and no worker holds */
 	uint32_t unread; /* requests that lie in the sockets of workers */
-	struct series_bucket *bucket; /* of `now`; NULL: to be looked up */
-	tstamp bucket_end;
 	tstamp unread_since; /* beside an idle worker; 0: there is no such */
 };
 
@@ -95,17 +93,9 @@ struct engine {
 static struct series_bucket *
 tally_bucket(const struct engine *e, struct tally *t)
 {
-	struct series *s = &t->out->series;
-
-	if (e->over || t->now < ENGINE_EPOCH)
-		return NULL;
-	if (t->bucket == NULL || t->now >= t->bucket_end) {
-		tspan at = t->now - ENGINE_EPOCH;
-
-		t->bucket = series_at(s, at);
-		t->bucket_end = t->now + s->width - at % s->width;
-	}
-	return t->bucket;
+	return e->over || t->now < ENGINE_EPOCH
+	    ? NULL
+	    : series_at(&t->out->series, t->now - ENGINE_EPOCH);
 }
 
 /*
@@ -136,7 +126,9 @@ tally_of(struct engine *e, uint32_t app)
 			t->now = tstamp_min(ENGINE_EPOCH, e->now);
 		while (t->now < e->now) {
 			struct series_bucket *b = tally_bucket(e, t);
-			tstamp until = tstamp_min(e->now, t->bucket_end);
+			tspan width = out->series.width;
+			tspan left = width - (t->now - ENGINE_EPOCH) % width;
+			tstamp until = MIN(e->now, t->now + left);
 			double time = (double)(until - t->now);
 			uint32_t waiting = t->unheld + t->unread;
 
@@ -958,4 +950,13 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 		d->backlogs[i].room = conf->apps[i].listen.backlog;
 	}
 	return &d->manager;
+}
+
+void
+engine_play(const struct conf *conf, const struct load_spec *spec,
+    tspan start_time, struct result *out)
+{
+	if (!engine_run(
+		spec, start_time, pool_driver_new(conf, spec->seed), out))
+		exit(EX_DATAERR);
 }

@@ -10,15 +10,9 @@
  * ends with a pool of connections are: each connects, waits until it was
  * served, thinks, and connects again. The slower the app, the fewer come.
  *
- * Or it was recorded in a trace, a file of lines
- *
- *	arrival,app,service time
- *
- * both times bare seconds or with a unit of pool.conf(5), arrivals in order;
- * the app may be left empty if there is but one. A first line of titles, empty
- * lines and those that begin with # say nothing. Arrivals that are times of day
- * (seconds since 1970) count from the first of them. The file is read a line at
- * a time, in bounded memory, whatever its size.
+ * Or it was recorded in a trace, a file as apppoolctl(8) has it, which is read
+ * a line at a time, in bounded memory. Arrivals that are times of day (seconds
+ * since 1970) count from the first of them.
  */
 
 #include <assert.h>
@@ -385,9 +379,8 @@ static enum load_got
 trace_line(struct load_source *l)
 {
 	char *line, *comma;
-	bool nul = false;
 	size_t len;
-	int c = 0;
+	int c;
 
 	do {
 		if (fgets(l->line, sizeof(l->line), l->file) == NULL)
@@ -395,16 +388,14 @@ trace_line(struct load_source *l)
 		l->number++;
 		line = l->line;
 		len = strlen(line);
-		if (len > 0 && line[len - 1] == '\n')
+		c = len > 0 && line[len - 1] == '\n' ? '\n' : '\0';
+		if (c == '\n')
 			line[--len] = '\0';
-		else if (len > LINE_LONGEST)
-			while (c != '\n' && c != EOF)
-				c = getc(l->file);
-		else if (!feof(l->file))
-			nul = true;
-		if (nul)
+		else if (len <= LINE_LONGEST && !feof(l->file))
 			return trace_blame(
 			    l, "a NUL is in this line" WRITE_LINE, NULL, "");
+		while (len > LINE_LONGEST && c != '\n' && c != EOF)
+			c = getc(l->file);
 		if (len > LINE_LONGEST)
 			return trace_blame(
 			    l, "this line is too long" WRITE_LINE, NULL, "");

@@ -27,6 +27,11 @@
 
 #define CLIENTS_MAX 1000000
 
+#define PARTS_MAX 3
+
+/* A hundredth of the normal distribution is above this. */
+#define NORMAL_P99 2.3263478740408408
+
 #define START_TIME_MAX TSPAN_SECONDS(600)
 
 #define WRITE_SPAN "write 250ms, 10s, 5m, 2h or 1d"
@@ -41,6 +46,194 @@ struct options {
 	tspan length; /* 0: as long as the profile or the trace is */
 	uint64_t seed;
 };
+
+/* --- words of the command line ------------------------------------------ */
+
+/* Digits, perhaps with a point, and then `end`; nothing else is a number. */
+static bool
+words_to_number(const char *text, const char *end, double *out)
+{
+	static const char digits[] = "0123456789";
+	size_t whole = strspn(text, digits);
+	size_t part = text[whole] == '.' ? strspn(text + whole + 1, digits) : 0;
+	size_t len = whole + part + (text[whole] == '.');
+
+	if (whole + part == 0 || len > 30 || strcmp(text + len, end) != 0)
+		return false;
+	*out = strtod(text, NULL);
+	return true;
+}
+
+/* A duration that is over 0. */
+static bool
+words_to_time(const char *text, tspan *out)
+{
+	return conf_parse_span(text, out) && *out > 0;
+}
+
+const char *
+words_read_rate(const char *text, double *out)
+{
+	static const struct {
+		const char *name;
+		double seconds;
+	} units[] = {
+		{ "", 1 },
+		{ "/s", 1 },
+		{ "/m", 60 },
+		{ "/h", 3600 },
+		{ "/d", 86400 },
+	};
+	double number;
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (!words_to_number(text, units[i].name, &number))
+			continue;
+		if (number / units[i].seconds > 1e8)
+			break;
+		*out = number / units[i].seconds;
+		return NULL;
+	}
+	return "write connections per second, as 12.5, or 90/m, 500/h, "
+	       "100000/d; at most 100000000";
+}
+
+/* "NAME:A,B,C", cut up in a copy. */
+struct call {
+	char text[200];
+	const char *parts[PARTS_MAX];
+	unsigned count; /* of the parts */
+};
+
+/* Gives the place of the name among the names; len: it is none of them. */
+static size_t
+call_cut(struct call *c, const char *text, const char *const *names, size_t len)
+{
+	char *at = c->text, *part;
+	size_t found = 0;
+
+	if (strlcpy(at, text, sizeof(c->text)) >= sizeof(c->text))
+		return len;
+	(void)strsep(&at, ":");
+	while (found < len && strcmp(c->text, names[found]) != 0)
+		found++;
+	while ((part = strsep(&at, ",")) != NULL) {
+		if (c->count == PARTS_MAX)
+			return len;
+		c->parts[c->count++] = part;
+	}
+	return found;
+}
+
+/* Fills what goes with the kind. False: that has other parts. */
+static bool
+call_to_service(const struct call *c, struct service *out)
+{
+	const char *const *parts = c->parts;
+	double percent;
+	tspan p50, p99;
+
+	switch (out->kind) {
+	case SERVICE_FIXED:
+	case SERVICE_EXPONENTIAL:
+		return c->count == 1 && words_to_time(parts[0], &out->mean);
+	case SERVICE_LOGNORMAL:
+		if (c->count != 2)
+			return false;
+		if (strncmp(parts[0], "p50=", 4) != 0)
+			return words_to_time(parts[0], &out->mean) &&
+			    words_to_number(parts[1], "", &out->sigma) &&
+			    out->sigma > 0 && out->sigma <= 5;
+		/* Two points of the distribution are in the logs, no sigma. */
+		if (strncmp(parts[1], "p99=", 4) != 0 ||
+		    !words_to_time(parts[0] + 4, &p50) ||
+		    !words_to_time(parts[1] + 4, &p99) || p99 <= p50)
+			return false;
+		out->sigma = log((double)p99 / (double)p50) / NORMAL_P99;
+		out->mean =
+		    (tspan)((double)p50 * exp(out->sigma * out->sigma / 2) +
+			0.5);
+		return out->sigma <= 5;
+	case SERVICE_UNIFORM:
+		return c->count == 2 && words_to_time(parts[0], &out->mean) &&
+		    words_to_time(parts[1], &out->other) &&
+		    out->mean <= out->other;
+	case SERVICE_BIMODAL:
+		if (c->count != 3 || !words_to_time(parts[0], &out->mean) ||
+		    !words_to_time(parts[1], &out->other) ||
+		    (!words_to_number(parts[2], "", &percent) &&
+			!words_to_number(parts[2], "%", &percent)))
+			return false;
+		out->share = percent / 100;
+		return percent <= 100;
+	}
+	return false;
+}
+
+const char *
+words_read_service(const char *text, struct service *out)
+{
+	static const char *const valid[] = {
+		"write fixed:TIME, as fixed:20ms",
+		"write exponential:MEAN, as exponential:50ms",
+		"write lognormal:MEAN,SIGMA, as lognormal:50ms,1.5 (SIGMA over "
+		"0, at most 5), or lognormal:p50=TIME,p99=TIME, as "
+		"lognormal:p50=20ms,p99=300ms (p99 over p50)",
+		"write uniform:SHORTEST,LONGEST, as uniform:1s,20s",
+		"write bimodal:TIME,RARE,SHARE, as bimodal:5ms,500ms,1%",
+		"write fixed:TIME, exponential:MEAN, lognormal:MEAN,SIGMA, "
+		"lognormal:p50=TIME,p99=TIME, uniform:SHORTEST,LONGEST or "
+		"bimodal:TIME,RARE,SHARE, as exponential:50ms",
+	};
+	struct service got = { 0 };
+	struct call c = { 0 };
+	size_t kind;
+
+	if (!words_to_time(text, &got.mean)) {
+		kind = call_cut(&c, text, service_names, SERVICE_BIMODAL + 1);
+		got.kind = (enum service_kind)kind;
+		if (kind > SERVICE_BIMODAL || !call_to_service(&c, &got))
+			return valid[kind];
+	}
+	*out = got;
+	return NULL;
+}
+
+const char *
+words_read_profile(const char *text, struct profile *out)
+{
+	static const char *const valid[] = {
+		"steady has no parameters",
+		"write burst:FACTOR,LENGTH,PERIOD, as burst:10,5s,1m (FACTOR "
+		"at least 1, LENGTH under PERIOD)",
+		"write day, or day:PERIOD, as day:24h",
+		"ramp has no parameters",
+		"write steady, burst, day or ramp",
+	};
+	struct profile got = { 0 };
+	struct call c = { 0 };
+	size_t kind = call_cut(&c, text, profile_names, PROFILE_RAMP + 1);
+	bool good = kind <= PROFILE_RAMP && c.count == 0;
+
+	got.kind = (enum profile_kind)kind;
+	if (kind == PROFILE_BURST) {
+		got.factor = 10;
+		got.burst = TSPAN_SECONDS(5);
+		got.period = TSPAN_SECONDS(60);
+		good = (c.count < 1 ||
+			   words_to_number(c.parts[0], "", &got.factor)) &&
+		    (c.count < 2 || words_to_time(c.parts[1], &got.burst)) &&
+		    (c.count < 3 || words_to_time(c.parts[2], &got.period)) &&
+		    got.factor >= 1 && got.factor <= 1e6 &&
+		    got.burst < got.period;
+	} else if (kind == PROFILE_DAY && c.count == 1) {
+		good = words_to_time(c.parts[0], &got.period);
+	}
+	if (!good)
+		return valid[kind];
+	*out = got;
+	return NULL;
+}
 
 /* --- the options -------------------------------------------------------- */
 
@@ -287,15 +480,6 @@ options_load(const struct options *o, const struct conf *conf,
 
 /* --- the verdicts ------------------------------------------------------- */
 
-static void
-simulate_play(
-    const struct simulation *s, const struct conf *conf, struct result *out)
-{
-	if (!engine_run(&s->load, s->start_time,
-		pool_driver_new(conf, s->load.seed), out))
-		exit(EX_DATAERR);
-}
-
 static bool
 verdict_fits(const struct result_app *r)
 {
@@ -375,7 +559,7 @@ search_try(const struct search *s, uint32_t n)
 		app->pool.max_processes = n;
 	if (s->ready)
 		app->pool.min_processes = n;
-	simulate_play(s->simulation, conf, &r);
+	engine_play(conf, &s->simulation->load, s->simulation->start_time, &r);
 	conf->max_processes = ceiling;
 	app->pool.min_processes = min;
 	app->pool.max_processes = max;
@@ -509,7 +693,7 @@ simulate_run(const char *file, bool json, const struct given *options)
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
 	options_load(&o, conf, apps, &s.load);
 	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));
-	simulate_play(&s, conf, &r);
+	engine_play(conf, &s.load, s.start_time, &r);
 	simulate_judge(conf, &s, &r, verdicts);
 	if (json)
 		view_json(&s, &r, stdout);

@@ -428,17 +428,13 @@ void engine_need(
  */
 struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 
-/* --- words.c: as they are typed and shown ------------------------------- */
+/* Plays the load to it; the program ends where engine_run() fails. */
+void engine_play(const struct conf *conf, const struct load_spec *spec,
+    tspan start_time, struct result *out);
 
-/*
- * A reader gives NULL; or what would be valid, and leaves *out untouched. The
- * forms are those of apppoolctl(8).
- */
-const char *words_read_service(const char *text, struct service *out);
-const char *words_read_profile(const char *text, struct profile *out);
+/* --- words.c: numbers, times and loads as they are shown ---------------- */
 
-/* Connections per second: "12.5", "1000/s", "90/m", "500/h". */
-const char *words_read_rate(const char *text, double *out);
+extern const char *const service_names[], *const profile_names[];
 
 /* Room for whatever is shown. */
 struct words {
@@ -505,6 +501,14 @@ int picture_put(
     const struct simulation *s, const struct result *r, size_t app, FILE *out);
 
 /* --- simulate.c: the command -------------------------------------------- */
+
+/*
+ * A reader gives NULL; or what would be valid, and leaves *out untouched. The
+ * forms are those of apppoolctl(8).
+ */
+const char *words_read_service(const char *text, struct service *out);
+const char *words_read_profile(const char *text, struct profile *out);
+const char *words_read_rate(const char *text, double *out);
 
 /* Above all letters; the first four may be given for single apps. */
 enum simulate_option {

@@ -235,15 +235,13 @@ json_load(struct emit *j, const struct simulation *s)
 	emit_object(j);
 	emit_put_string(j, "trace", spec->trace);
 	emit_put_uint(j, "seed", spec->seed);
-	if (spec->trace != NULL) {
-		emit_object_end(j);
-		return;
+	if (spec->trace == NULL) {
+		emit_put_string(j, "profile",
+		    spec->closed ? NULL : words_profile(&spec->profile).text);
+		emit_key(j, "apps");
+		emit_array(j);
 	}
-	emit_put_string(j, "profile",
-	    spec->closed ? NULL : words_profile(&spec->profile).text);
-	emit_key(j, "apps");
-	emit_array(j);
-	for (size_t i = 0; i < spec->apps_len; i++) {
+	for (size_t i = 0; i < spec->apps_len && spec->trace == NULL; i++) {
 		const struct load_app *app = &spec->apps[i];
 
 		emit_break(j);
@@ -260,7 +258,8 @@ json_load(struct emit *j, const struct simulation *s)
 		    j, "service_mean", load_service_mean(&app->service));
 		emit_object_end(j);
 	}
-	emit_array_end(j);
+	if (spec->trace == NULL)
+		emit_array_end(j);
 	emit_object_end(j);
 }
 
