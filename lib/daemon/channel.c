@@ -26,14 +26,9 @@
 #include "sys/number.h"
 #include "sys/wire.h"
 
-/* Packets read from one process in one turn at most. */
-#define CHANNEL_TURN 16
-
-/* Packets read from a dead process: more than a socket holds. */
-#define CHANNEL_LAST 1024
-
-/* EVENT and STATUS of one process that are kept in one second at most. */
-#define CHANNEL_TEXTS 100
+#define CHANNEL_TURN 16 /* packets read from one process in one turn */
+#define CHANNEL_LAST 1024 /* from a dead one: more than a socket holds */
+#define CHANNEL_TEXTS 100 /* EVENT and STATUS of one that a second keeps */
 
 /*
  * Messages about no connection that a process may send in a second, and so
@@ -42,19 +37,12 @@
 #define CHANNEL_EXTRA 10000
 #define CHANNEL_EXTRA_EACH 4
 
-/* No message of ours to a process is longer. */
-#define CHANNEL_SENT_MAX 64
+#define CHANNEL_SENT_MAX 64 /* no message of ours is longer */
 
-/*
- * A serial tells the number of the connection, and by its upper part one
- * connection from the next of that number.
- */
+/* The upper part of a serial tells a connection from the next of its number. */
 #define NUMBER_BITS 24
 
-/*
- * Looks in each pickup_timeout, within bounds, as long as there may be
- * something unread; and one at its very end.
- */
+/* Looks in each pickup_timeout, within bounds, and one at its very end. */
 #define PICKUP_LOOKS 10
 #define PICKUP_PAUSE_MIN TSPAN_MSECONDS(10)
 #define PICKUP_PAUSE_MAX TSPAN_SECONDS(1)

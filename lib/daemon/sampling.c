@@ -20,8 +20,6 @@
 
 /* Samples of processor time in update_interval and in max_idle_time. */
 #define SAMPLING_CPU 4
-
-/* Between two samples of a process. */
 #define SAMPLING_PAUSE_MIN TSPAN_MSECONDS(100)
 #define SAMPLING_PAUSE_MAX TSPAN_SECONDS(10)
 

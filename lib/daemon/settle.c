@@ -3,18 +3,16 @@
  *
  * A fact that an event of the loop brings is told to the core at once, and what
  * the core wants done for it waits here for the end of the turn. No handler
- * acts by itself, for two reasons. What it would act on may still change in the
- * same turn: a process that has died is not handed a connection because its
- * death was read after the connection, and a start that was wanted first and
- * is not any more is never begun. And an action may fail and be a fact itself;
- * in the middle of another fact the core's tables were not in order.
+ * acts by itself: what it would act on may still change in the same turn (a
+ * process that has died is handed no connection because its death was read
+ * after that), and an action may fail and be a fact itself, in the middle of
+ * another fact, when the core's tables are not in order.
  *
- * So the ring of actions is emptied in its order until nothing is left in it,
- * with whatever the actions brought; the starts they ask for are queued, and
- * begun when all apps have said what they need, for a turn may begin only a
- * few. An action that was overtaken is dropped by the core when it is taken
- * out, so that each one carried out is about a process, connection or app that
- * is there.
+ * So the ring of actions is emptied in its order, with whatever the actions
+ * bring; the starts they ask for are begun when all apps have said what they
+ * need, for a turn may begin only a few. The core drops an action that was
+ * overtaken, so that each one is about a process, connection or app that is
+ * there.
  */
 
 #include <assert.h>
@@ -37,11 +35,8 @@
 #include "sys/loop.h"
 #include "sys/procinfo.h"
 
-/* Processes of one app that are looked at in one second at most. */
-#define REPORTS_MAX 10
-
-/* SIGTERM waits for the report no longer. */
-#define REPORT_PATIENCE TSPAN_SECONDS(1)
+#define REPORTS_MAX 10 /* processes of an app looked at in a second */
+#define REPORT_PATIENCE TSPAN_SECONDS(1) /* how long SIGTERM waits for one */
 
 /* --- where a process hangs that is late ---------------------------------- */
 

@@ -52,9 +52,9 @@ struct start {
 	struct child_spec spec;
 	struct child_limit limits[5];
 	/*
-	 * The listening sockets of an app that accepts itself, in the order of
-	 * the configuration. Copies, so that a listener may close while the
-	 * process is being started: another descriptor would have its number.
+	 * For an app that accepts itself, in the order of the configuration.
+	 * Copies: if a listener closes meanwhile, another descriptor has its
+	 * number.
 	 */
 	int sockets[CHILD_FDS_MAX];
 	size_t nsockets;
@@ -238,10 +238,7 @@ start_sockets(struct start *t)
 	return t->nsockets > 0 && !t->names.no_memory;
 }
 
-/*
- * Limits and identity; its output; its channel, or the sockets it is to accept
- * from.
- */
+/* All but the variables and the command. */
 static bool
 start_spec(struct start *t)
 {
@@ -316,10 +313,7 @@ start_spec(struct start *t)
 	}
 }
 
-/*
- * The program and its arguments; an adapter has them as its own, and before
- * them the words of ps(1).
- */
+/* An adapter has the command as its own, behind the words of ps(1). */
 static bool
 start_command(struct start *t)
 {
@@ -423,7 +417,6 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 		    process_end_name(END_SPAWN), "%s", why);
 }
 
-/* The worker is started, or the reason told; what waited for it may go on. */
 static void
 start_done(struct lane_job *job, tstamp now)
 {
@@ -497,17 +490,17 @@ start_begin(struct worker *w, bool alone, tstamp now)
 {
 	struct group *g = w->group;
 	struct supervisor *s = w->sup;
-	bool needs_keeper = keeper_is_needed(g->conf);
+	const char *fault = g->conf->broken;
 
 	pool_start_queued(&s->pool, w->process, false, now);
-	if (needs_keeper && g->keeper->stalls >= KEEPER_STALLS) {
-		start_failed(s, w->process, false,
-		    "it has stalled the keeper again and again", now);
-		return;
+	if (fault == NULL && keeper_is_needed(g->conf)) {
+		if (g->keeper->stalls >= KEEPER_STALLS)
+			fault = "it has stalled the keeper again and again";
+		else if (s->keepers->unstarted)
+			fault = "apppool-keeper does not start";
 	}
-	if (needs_keeper && s->keepers->unstarted) {
-		start_failed(
-		    s, w->process, false, "apppool-keeper does not start", now);
+	if (fault != NULL) {
+		start_failed(s, w->process, false, fault, now);
 		return;
 	}
 	if (!alone && g->templating != NULL && channel_open(w) == 0 &&
@@ -611,11 +604,6 @@ start_queued(struct supervisor *s, tstamp now)
 
 	for (; (g = start_next_group(s)) != NULL; any = true) {
 		w = TAILQ_FIRST(&g->starts.queued);
-		/* A reload may have broken the app meanwhile. */
-		if (g->conf->broken != NULL) {
-			start_call_off(w, now);
-			continue;
-		}
 		start_remove(w);
 		start_begin(w, false, now);
 	}
@@ -625,13 +613,9 @@ start_queued(struct supervisor *s, tstamp now)
 void
 start_process(struct supervisor *s, const struct action *a, tstamp now)
 {
-	struct group *g = s->groups[s->pool.processes[a->process].app];
+	struct group *g = s->groups[a->app];
 	struct worker *w;
 
-	if (g->conf->broken != NULL) {
-		start_failed(s, a->process, false, g->conf->broken, now);
-		return;
-	}
 	template_update(g, now);
 	w = worker_new(g, a->process);
 	if (w == NULL) {

@@ -34,22 +34,18 @@
 
 /* How long a template may take for one fork; at most half of start_timeout. */
 #define TEMPLATE_FORK_TIME TSPAN_SECONDS(5)
-
 /* A template that has shut its socket is dead by then, and says why. */
 #define TEMPLATE_SILENCE TSPAN_SECONDS(1)
-
 /* Until a worker is asked again, where there was no room for a template. */
 #define TEMPLATE_REFORK_PAUSE TSPAN_SECONDS(1)
 
 /*
  * Until the process in the middle of the two forks has ended, the new one is
- * its child: it is asked for again after this, or when it has been named.
+ * its child: it is asked for again after this, or when it has been named. It
+ * may be none of our children for so long in all.
  */
 #define FORK_AGAIN TSPAN_MSECONDS(10)
-
-/* How long a process that was named, or spoke, may be none of our children. */
 #define FORK_ORPHAN_TIME TSPAN_SECONDS(1)
-
 /* How long the process of a fork that was given up may take to end. */
 #define FORK_GIVEN_UP_TIME TSPAN_SECONDS(60)
 
@@ -70,9 +66,9 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...);
  * numbers of the latest unknown dead, by the time of their death, tell whose
  * end that was.
  *
- * From the sending of a FORK until its process is known and the answer has
- * come. One that was given up is kept for a while: what it forked may be there
- * all the same, and ends when it sees that its socket is shut.
+ * A fork lasts until its process is known and the answer has come. One that was
+ * given up is kept for a while: its process may be there all the same, and ends
+ * when it sees that its socket is shut.
  */
 struct fork {
 	TAILQ_ENTRY(fork) next; /* in templates.forks */
@@ -134,12 +130,10 @@ fork_settle(struct fork *f, pid_t pid, tstamp now)
 static void
 fork_blame(struct worker *by, const char *why, tstamp now)
 {
-	struct template *t = by == NULL ? NULL : by->template;
-
 	/* A former template, or a worker, is not killed for it. */
-	if (t != NULL && by->group != NULL && by->group->templating != NULL &&
-	    by->group->templating->current == t)
-		template_fail(t, now, "is killed: %s", why);
+	if (by != NULL && by->template != NULL &&
+	    by->template->state == TEMPLATE_READY)
+		template_fail(by->template, now, "is killed: %s", why);
 }
 
 /*
@@ -415,16 +409,21 @@ template_free(struct template *t)
 }
 
 /*
- * The template ends from now on, and is freed when it has; one without a number
- * at once. Workers that it has not forked yet are started in another way.
+ * The template is freed when it has ended; one without a number at once.
+ * Workers that it has not forked yet are started by themselves.
  */
 static void
 template_leave(struct template *t, bool killed, tstamp now)
 {
 	struct worker *w = t->w;
+	struct templating *of = w->group->templating;
 	struct fork *f, *after;
 
 	t->state = TEMPLATE_LEAVING;
+	if (of->current == t)
+		of->current = NULL;
+	if (of->coming == t)
+		of->coming = NULL;
 	if (killed)
 		worker_signal(w, SIGKILL);
 	else
@@ -467,13 +466,9 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...)
 	    of->failure, current ? ": processes are started without it" : "");
 	of->told = true;
 	of->failures++;
-	if (of->current == t)
-		of->current = NULL;
-	if (of->coming == t)
-		of->coming = NULL;
 	if (t->from[0] != '\0')
 		of->refork_at = tstamp_add(now, o->restart_delay_max);
-	if (t->from[0] == '\0' || of->current == NULL) {
+	if (t->from[0] == '\0' || current) {
 		of->failed = true;
 		if (now - t->begun >= o->min_server_life)
 			of->backoff = (struct backoff){ 0 };
@@ -529,7 +524,6 @@ template_late(struct timer *timer, tstamp now)
 
 /* --- what it says ------------------------------------------------------ */
 
-/* From now on it forks the workers of the app. */
 static void
 template_serve(struct template *t, tstamp now)
 {
@@ -709,10 +703,8 @@ template_served(struct worker *w, tstamp now)
 		return;
 	}
 	memcpy(t->from, w->id, sizeof(t->from));
-	close(t->w->child_end);
-	t->w->child_end = -1;
-	template_patience(t, g->conf->pool.start_timeout);
 	of->coming = t;
+	template_tried(t, NULL, now);
 }
 
 void
@@ -722,18 +714,16 @@ template_update(struct group *g, tstamp now)
 	uint32_t generation = g->sup->pool.apps[g->app].generation;
 	bool none = g->closing || g->hold.muted || g->hold.stopped ||
 	    g->conf->broken != NULL || !g->conf->template;
-	struct template *t, *former[2];
+	struct template *t;
 
 	if (of == NULL)
 		return;
 	if (none || !of->begun || of->generation != generation) {
-		former[0] = of->coming;
-		former[1] = of->current;
-		of->coming = of->current = NULL;
 		timer_set(&g->sup->loop.timers, &of->timer, TSTAMP_NEVER);
-		for (int i = 0; i < 2; i++)
-			if (former[i] != NULL)
-				template_leave(former[i], false, now);
+		if (of->coming != NULL)
+			template_leave(of->coming, false, now);
+		if (of->current != NULL)
+			template_leave(of->current, false, now);
 		of->begun = !none;
 		if (none)
 			return;
@@ -812,7 +802,6 @@ template_fini(struct supervisor *s)
 	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL)
 		template_free(t);
 	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL) {
-		f->w = NULL;
 		f->given_up = false;
 		f->by = NULL;
 		fork_over(f);

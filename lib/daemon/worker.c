@@ -34,9 +34,8 @@
 #define WORK_ORPHAN 4
 #define ORPHANS_PAUSE TSPAN_MSECONDS(1)
 
-/* Workers looked at in a turn with more deaths; a dead one counts as many. */
-#define LOOKS_TURN 32
-#define LOOKS_DEATH 8
+#define LOOKS_TURN 32 /* workers looked at in a turn with more deaths */
+#define LOOKS_DEATH 8 /* a dead one counts as many */
 
 /*
  * With thousands of children a look at all of them is most of a turn. After one
@@ -56,8 +55,7 @@
  */
 #define OOM_BURST TSPAN_SECONDS(1)
 
-/* The longest explanation of a failure. */
-#define WHY_MAX 256
+#define WHY_MAX 256 /* the longest explanation of a failure */
 
 /* libbsd's tree.h uses it in static functions and does not define it. */
 #ifndef __unused
@@ -246,10 +244,7 @@ death_ended_session(const struct worker *w)
 	    w->leaving.death.signal == 0 && x->handed > 0;
 }
 
-/*
- * How the process ended, if that is a failure of its own; else false. session:
- * that it died in, or "".
- */
+/* False: that is no failure of its own. session: that it died in, or "". */
 static bool
 death_explain(
     const struct worker *w, const char *session, char *buf, size_t size)
@@ -322,12 +317,10 @@ death_tell(struct worker *w, tstamp now)
 /* --- the steps of leaving ---------------------------------------------- */
 
 /*
- * A process leaves in these steps, each of which was once a loose field and a
- * function that called the next; two of them wait for the keeper, and may have
- * to wait in either order. What was seen without one of them: a session counted
- * as lost whose DONE lay in the socket; a line "failed before it was ready"
- * without the reason that the program had printed; a connection lost that a
- * sibling could have served.
+ * A process leaves in these steps, two of which wait for the keeper. What was
+ * seen without one of them: a session counted as lost whose DONE lay in the
+ * socket; a line "failed before it was ready" without the reason that the
+ * program had printed; a connection lost that a sibling could have served.
  *
  *	hear		What it has said still counts.
  *	ask		One that was never ready has no connections: so the pool
@@ -375,10 +368,7 @@ leaving_answered(void *arg, const char *line, size_t len, tstamp now)
 	death_go_on(w, now);
 }
 
-/*
- * Asks once for the last line on standard error, which may explain a failure;
- * of SIGKILL no process can tell.
- */
+/* Once, for a line that may explain a failure; of SIGKILL none can tell. */
 static bool
 leaving_ask(struct worker *w, tstamp now)
 {
@@ -478,20 +468,15 @@ leaving_end(struct worker *w, tstamp now)
 	return false;
 }
 
-/* A step tells whether it is over; else it goes on when it has its answer. */
-static bool (*const leaving_steps[])(struct worker *w, tstamp now) = {
-	leaving_hear,
-	leaving_ask_unready,
-	leaving_pool_died,
-	leaving_take_back,
-	leaving_ask,
-	leaving_end,
-};
-
 static void
 death_go_on(struct worker *w, tstamp now)
 {
-	while (leaving_steps[w->leaving.step++](w, now))
+	/* A step is over, or else goes on when it has its answer. */
+	static bool (*const steps[])(struct worker *, tstamp) = { leaving_hear,
+		leaving_ask_unready, leaving_pool_died, leaving_take_back,
+		leaving_ask, leaving_end };
+
+	while (steps[w->leaving.step++](w, now))
 		continue;
 }
 
