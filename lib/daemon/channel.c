@@ -5,7 +5,6 @@
 
 #include <sys/socket.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -28,6 +27,7 @@
 
 #define CHANNEL_TURN 16 /* packets read from one process in one turn */
 #define CHANNEL_LAST 1024 /* from a dead one: more than a socket holds */
+#define CHANNEL_STATUS 128 /* longest text of a STATUS that is kept */
 #define CHANNEL_TEXTS 100 /* EVENT and STATUS of one that a second keeps */
 
 /*
@@ -440,20 +440,20 @@ channel_take_other(
 		    w->group->failure.why);
 		pool_quit(p, w->process, END_FAIL, now);
 		return NULL;
-	case VERB_EVENT:
-		if (ready && ++w->pace.texts <= CHANNEL_TEXTS)
-			tell_said(w, said->text, said->len);
-		return ready ? NULL : "EVENT before READY";
 	default:
 		if (!ready)
-			return "STATUS before READY";
+			return verb == VERB_EVENT ? "EVENT before READY"
+						  : "STATUS before READY";
 		if (++w->pace.texts > CHANNEL_TEXTS)
 			return NULL;
-		if (w->status == NULL)
-			w->status = malloc(WORKER_STATUS_MAX + 1);
-		if (w->status != NULL)
-			(void)snprintf(w->status, WORKER_STATUS_MAX + 1, "%.*s",
-			    (int)said->len, said->text);
+		if (verb == VERB_EVENT) {
+			tell_said(w, said->text, said->len);
+		} else {
+			free(w->status);
+			w->status = strndup(said->text,
+			    said->len > CHANNEL_STATUS ? CHANNEL_STATUS
+						       : said->len);
+		}
 		return NULL;
 	}
 }

@@ -15,8 +15,6 @@
  * there.
  */
 
-#include <assert.h>
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +28,6 @@
 #include "daemon/keeper.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/procinfo.h"

@@ -4,8 +4,6 @@
  * ours and orphans'.
  */
 
-#include <sys/socket.h>
-
 #include <assert.h>
 #include <signal.h>
 #include <stdio.h>

@@ -27,7 +27,6 @@ struct template;
 struct timeout_report;
 
 #define WORKER_ID_LEN KEEPER_ID_LEN /* characters of an identifier */
-#define WORKER_STATUS_MAX 128 /* longest text of a STATUS that is kept */
 #define WORKER_TEMPLATE UINT32_MAX /* as process and slot: a template */
 
 /* The start of a worker, until it has a number; see start.c. */
