@@ -426,7 +426,8 @@ void waiters_sweep(struct timer *t, tstamp now);
 
 /* --- sampling.c ---------------------------------------------------------- */
 
-void sampling_init(struct supervisor *s);
+/* fire() of sampling.timer: a piece of a round. */
+void sampling_round(struct timer *t, tstamp now);
 
 /* For another group, other options, or another process. */
 void sampling_begin(struct group *g, tstamp now);

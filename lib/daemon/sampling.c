@@ -119,8 +119,8 @@ sampling_look(struct worker *w, tstamp now)
 	return memory || cpu;
 }
 
-/* A piece of a round; if there is more, the next turn comes at once. */
-static void
+/* If there is more, the next turn comes at once. */
+void
 sampling_round(struct timer *t, tstamp now)
 {
 	struct supervisor *s =
@@ -141,10 +141,4 @@ sampling_round(struct timer *t, tstamp now)
 		if (s->groups[app] != NULL &&
 		    app_living(&s->pool.apps[app]) > 0)
 			sampling_begin(s->groups[app], now);
-}
-
-void
-sampling_init(struct supervisor *s)
-{
-	timer_init(&s->sampling.timer, sampling_round);
 }

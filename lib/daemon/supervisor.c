@@ -345,8 +345,8 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	timer_init(&s->second, waiters_sweep);
 	timer_init(&s->files_timer, restart_files_look);
 	timer_init(&s->hangup, supervisor_look_at_terminal);
-	death_init(s);
-	sampling_init(s);
+	timer_init(&s->reaping.timer, death_reap_some);
+	timer_init(&s->sampling.timer, sampling_round);
 	timer_init(&s->told.timer, NULL);
 	timer_init(&s->told.alive, supervisor_say_alive);
 	if (descriptors_raise_limit(&s->nofile) == -1)
@@ -354,6 +354,7 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	if (procinfo_init() == -1)
 		log_debug(
 		    "cannot mount a /proc of our own: %s", strerror(errno));
+	(void)procinfo_oom_kills(&s->reaping.oom_kills);
 	terminal.had = supervisor_has_terminal();
 	terminal.shell = getsid(0);
 	terminal.parent = getppid();

@@ -544,7 +544,7 @@ death_look_at_workers(struct supervisor *s, tstamp now)
 	return tstamp_min(next, s->reaping.look_at);
 }
 
-static void
+void
 death_reap_some(struct timer *t, tstamp now)
 {
 	struct supervisor *s = TIMER_OWNER(t, struct supervisor, reaping.timer);
@@ -587,11 +587,4 @@ death_signalled(struct supervisor *s, pid_t pid, tstamp now)
 		(void)death_reap(s, &death, now);
 	if (s->reaping.timer.at == TSTAMP_NEVER || now < s->reaping.look_at)
 		death_reap_some(&s->reaping.timer, now);
-}
-
-void
-death_init(struct supervisor *s)
-{
-	timer_init(&s->reaping.timer, death_reap_some);
-	(void)procinfo_oom_kills(&s->reaping.oom_kills);
 }

@@ -127,7 +127,8 @@ void worker_signal(struct worker *w, int sig);
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
 
-void death_init(struct supervisor *s);
+/* fire() of reaping.timer. */
+void death_reap_some(struct timer *t, tstamp now);
 
 /*
  * SIGCHLD, which tells of this child: it and all others that are dead are

@@ -115,7 +115,7 @@ sup_start(void)
 	sup.pool_memory = malloc(pool_memory(&limits));
 	sup.config = &conf;
 	RB_INIT(&sup.pids);
-	sampling_init(&sup);
+	timer_init(&sup.sampling.timer, sampling_round);
 }
 
 /* Begins with an empty pool, and `web` as the app is to be. */

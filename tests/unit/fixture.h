@@ -165,7 +165,7 @@ fixture_begin(void)
 	sup.pool_memory = calloc(1, pool_memory(&limits));
 	pool_init(
 	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
-	sampling_init(&sup);
+	timer_init(&sup.sampling.timer, sampling_round);
 	fixture.group = group_new(&sup, &fixture.web, fixture.now);
 	backlog_init(fixture.group);
 }
