@@ -508,7 +508,7 @@ steer_drain(struct client *cl, struct group *g, tstamp now)
 	const struct app *a = &g->sup->pool.apps[g->app];
 
 	if (a->phase == APP_RUNNING) {
-		hold_drain(g, now);
+		hold_begin(g, END_DRAINED, now);
 	} else if (a->leaving.why != END_DRAINED) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 		return;
@@ -519,7 +519,7 @@ steer_drain(struct client *cl, struct group *g, tstamp now)
 static void
 steer_stop(struct client *cl, struct group *g, tstamp now)
 {
-	hold_stop(g, now);
+	hold_begin(g, END_STOPPED, now);
 	client_wait_while(cl, hold_goes_on);
 }
 

@@ -471,9 +471,9 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			continue;
 		/* Held as the former group is, which leaves now. */
 		if (former->hold.stopped)
-			hold_stop(g, now);
+			hold_begin(g, END_STOPPED, now);
 		else if (former->hold.muted)
-			hold_drain(g, now);
+			hold_begin(g, END_DRAINED, now);
 		former->closing = true;
 	}
 	apps_close_others(s, answer, now);

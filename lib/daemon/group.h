@@ -343,16 +343,16 @@ bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
  * Both serve what they have accepted, and have no process then.
  */
 
-/* The app is running. */
-void hold_drain(struct group *g, tstamp now);
-
-/* In any of these states; a start under way comes to nothing. */
-void hold_stop(struct group *g, tstamp now);
+/*
+ * END_DRAINED: an app that runs is drained. END_STOPPED: any one is stopped,
+ * and a start under way comes to nothing.
+ */
+void hold_begin(struct group *g, enum process_end why, tstamp now);
 
 /*
  * The app runs again; a stopped one, which has no listener left, when a lane
  * has opened those, if that did not fail (hold.error, which is logged) and no
- * hold_stop() or reload has come meanwhile.
+ * stop or reload has come meanwhile.
  */
 void hold_resume(struct group *g, tstamp now);
 

@@ -18,28 +18,21 @@ struct hold_start {
 };
 
 void
-hold_drain(struct group *g, tstamp now)
+hold_begin(struct group *g, enum process_end why, tstamp now)
 {
-	g->hold.muted = true;
-	listeners_pause(g);
-	parking_leave(g, now);
-	pool_app_hold(&g->sup->pool, g->app, END_DRAINED, now);
-	template_update(g, now);
-}
-
-void
-hold_stop(struct group *g, tstamp now)
-{
-	if (g->hold.starting != NULL)
+	if (why == END_STOPPED && g->hold.starting != NULL)
 		g->hold.starting->wanted = false;
 	if (g->hold.stopped)
 		return;
-	g->hold.muted = false;
-	g->hold.stopped = true;
+	g->hold.stopped = why == END_STOPPED;
+	g->hold.muted = !g->hold.stopped;
+	if (g->hold.muted)
+		listeners_pause(g);
 	parking_leave(g, now);
-	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
+	pool_app_hold(&g->sup->pool, g->app, why, now);
 	template_update(g, now);
-	accepting_leave(g, now);
+	if (g->hold.stopped)
+		accepting_leave(g, now);
 }
 
 static void

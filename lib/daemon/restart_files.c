@@ -61,19 +61,32 @@ restart_look(struct lane_job *job)
 	}
 }
 
+static void
+restart_files_drop(struct restart_files *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->files[i].path);
+	free(f);
+}
+
 /*
- * Takes in what a look found, and does what that calls for. A file has changed
- * that has appeared, or become another or a newer one, since it was known; not
- * one that is gone or cannot be seen.
+ * A file has changed that has appeared, or become another or a newer one, since
+ * it was known; not one that is gone or cannot be seen.
  */
 static void
-restart_seen(struct restart_files *f, tstamp now)
+restart_looked(struct lane_job *job, tstamp now)
 {
+	struct restart_files *f = LOOP_OWNER(job, struct restart_files, job);
 	struct group *g = f->group;
 	const char *changed = NULL, *unseen = NULL;
 	bool renew = false;
 	int error = 0;
 
+	f->under_way = false;
+	if (g == NULL) {
+		restart_files_drop(f);
+		return;
+	}
 	for (size_t i = 0; i < f->n; i++) {
 		struct restart_file *file = &f->files[i];
 		const struct restart_mark *m = &file->now, *b = &file->before;
@@ -123,32 +136,11 @@ restart_seen(struct restart_files *f, tstamp now)
 }
 
 static void
-restart_files_drop(struct restart_files *f)
-{
-	for (size_t i = 0; i < f->n; i++)
-		free(f->files[i].path);
-	free(f);
-}
-
-static void
 restart_look_begin(struct restart_files *f, tstamp now)
 {
 	f->under_way = true;
 	f->began = now;
 	lane_submit(&f->group->sup->looker, &f->job);
-}
-
-static void
-restart_look_done(struct lane_job *job, tstamp now)
-{
-	struct restart_files *f = LOOP_OWNER(job, struct restart_files, job);
-
-	f->under_way = false;
-	if (f->group == NULL) {
-		restart_files_drop(f);
-		return;
-	}
-	restart_seen(f, now);
 }
 
 void
@@ -210,9 +202,9 @@ restart_files_new(struct group *g)
 	}
 	if (f == NULL)
 		return NULL;
-	f->job = (struct lane_job){ .work = restart_look,
-		.done = restart_look_done,
-		.together = true };
+	f->job = (struct lane_job){
+		.work = restart_look, .done = restart_looked, .together = true
+	};
 	f->group = g;
 	return f;
 }

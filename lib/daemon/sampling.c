@@ -101,24 +101,6 @@ sampling_begin(struct group *g, tstamp now)
 		tstamp_min(sampling_pause(g, false), sampling_pause(g, true))));
 }
 
-/* Samples the worker, if it is ready and due. Whether it is. */
-static bool
-sampling_look(struct worker *w, tstamp now)
-{
-	uint8_t state = w->sup->pool.processes[w->process].state;
-	tspan pause = sampling_pause(w->group, false);
-	bool memory = (state == PROCESS_IDLE || state == PROCESS_ACTIVE) &&
-	    now - w->memory_at >= pause - pause / 4;
-	bool cpu = w->pid != 0 && state == PROCESS_IDLE &&
-	    now - w->cpu_at >= sampling_pause(w->group, true) / 2;
-
-	if (memory)
-		sampling_memory(w, now);
-	if (cpu)
-		sampling_cpu(w, now);
-	return memory || cpu;
-}
-
 /* If there is more, the next turn comes at once. */
 void
 sampling_round(struct timer *t, tstamp now)
@@ -128,9 +110,24 @@ sampling_round(struct timer *t, tstamp now)
 	uint32_t n = s->sampling.next, end = n + SAMPLING_SCAN_MAX, sampled = 0;
 
 	for (; n < s->pool.nprocesses && n < end && sampled < SAMPLING_TURN_MAX;
-	     n++)
-		if (s->workers[n] != NULL)
-			sampled += sampling_look(s->workers[n], now);
+	     n++) {
+		struct worker *w = s->workers[n];
+		uint8_t state = s->pool.processes[n].state;
+		bool memory, cpu;
+
+		if (w == NULL)
+			continue;
+		memory = (state == PROCESS_IDLE || state == PROCESS_ACTIVE) &&
+		    now - w->memory_at >=
+			sampling_pause(w->group, false) / 4 * 3;
+		cpu = w->pid != 0 && state == PROCESS_IDLE &&
+		    now - w->cpu_at >= sampling_pause(w->group, true) / 2;
+		if (memory)
+			sampling_memory(w, now);
+		if (cpu)
+			sampling_cpu(w, now);
+		sampled += memory || cpu;
+	}
 	s->sampling.next = n < s->pool.nprocesses ? n : 0;
 	if (s->sampling.next != 0) {
 		timer_set(&s->loop.timers, t, now);
