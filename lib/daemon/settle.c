@@ -192,16 +192,6 @@ settle_late(struct supervisor *s, const struct action *a, tstamp now)
 
 /* --- ends ---------------------------------------------------------------- */
 
-/* Tells why a worker is ended that was too late with something. */
-static void
-settle_tell_late(
-    struct worker *w, enum process_end why, const char *what, tspan limit)
-{
-	group_failed(w->group, "%s within %g s", what, tspan_to_seconds(limit));
-	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE, process_end_name(why),
-	    "is killed: %s", w->group->failure.why);
-}
-
 /* ACTION_STOP, and what follows if the process stays: TERM, KILL. */
 static void
 settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
@@ -209,29 +199,37 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 	const struct process *x = &s->pool.processes[a->process];
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
+	const char *late = NULL;
+	tspan limit = o->start_timeout;
 
 	if (w->start.queued) {
 		start_call_off(w, now);
 		return;
+	}
+	if (a->kind == ACTION_TERM && x->end == END_START_TIMEOUT) {
+		late = "it was not ready";
+	} else if (a->kind == ACTION_KILL && x->end == END_PICKUP_TIMEOUT) {
+		late = "it did not receive its connection";
+		limit = o->pickup_timeout;
+	}
+	if (late != NULL) {
+		group_failed(
+		    w->group, "%s within %g s", late, tspan_to_seconds(limit));
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
+		    process_end_name(x->end), "is killed: %s",
+		    w->group->failure.why);
 	}
 	switch (a->kind) {
 	case ACTION_STOP:
 		channel_stop(w);
 		break;
 	case ACTION_TERM:
-		if (x->end == END_START_TIMEOUT)
-			settle_tell_late(w, END_START_TIMEOUT,
-			    "it was not ready", o->start_timeout);
 		if (x->end == END_REQUEST_TIMEOUT)
 			settle_late(s, a, now);
 		else
 			worker_signal(w, SIGTERM);
 		break;
 	case ACTION_KILL:
-		if (x->end == END_PICKUP_TIMEOUT)
-			settle_tell_late(w, END_PICKUP_TIMEOUT,
-			    "it did not receive its connection",
-			    o->pickup_timeout);
 		if (w->start.fork != NULL)
 			fork_refuse(w->start.fork, 0,
 			    "a process that it forked does not speak", now);

@@ -284,34 +284,6 @@ death_explain(
 	return true;
 }
 
-/* Warns if the end was not asked for, or took a session with it. */
-static void
-death_tell(struct worker *w, tstamp now)
-{
-	const struct pool *p = &w->sup->pool;
-	const struct process *x = &p->processes[w->process];
-	const struct reap_death *d = &w->leaving.death;
-	const char *reason =
-	    process_end_name(x->asked ? x->end : death_end_of(d));
-	uint32_t conn = x->conns.first;
-	char how[64], session[48] = "", why[WHY_MAX];
-
-	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
-		(void)snprintf(session, sizeof(session),
-		    " in a session of %.3f s",
-		    tspan_to_seconds(now - p->conns[conn].begun));
-	if (death_explain(w, session, why, sizeof(why))) {
-		group_failed(w->group, "%s", why);
-		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s", why);
-		return;
-	}
-	tell_worker(w,
-	    session[0] != '\0' && !death_ended_session(w) ? LOG_LEVEL_WARN
-							  : LOG_LEVEL_DEBUG,
-	    EVENT_EXIT, reason, "%s%s", reap_explain(d, how, sizeof(how)),
-	    session);
-}
-
 /* --- the steps of leaving ---------------------------------------------- */
 
 /*
@@ -448,19 +420,41 @@ leaving_take_back(struct worker *w, tstamp now)
 	return false;
 }
 
-/* The pool counts sessions that the process had not ended as lost. */
+/*
+ * Warns if the end was not asked for, or took a session with it. The pool
+ * counts sessions that the process had not ended as lost.
+ */
 static bool
 leaving_end(struct worker *w, tstamp now)
 {
 	struct supervisor *s = w->sup;
-	uint32_t process = w->process;
+	const struct pool *p = &s->pool;
+	uint32_t process = w->process, conn = p->processes[process].conns.first;
+	const struct process *x = &p->processes[process];
+	const struct reap_death *d = &w->leaving.death;
+	const char *reason =
+	    process_end_name(x->asked ? x->end : death_end_of(d));
+	char how[64], session[48] = "", why[WHY_MAX];
 
-	death_tell(w, now);
+	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
+		(void)snprintf(session, sizeof(session),
+		    " in a session of %.3f s",
+		    tspan_to_seconds(now - p->conns[conn].begun));
+	if (death_explain(w, session, why, sizeof(why))) {
+		group_failed(w->group, "%s", why);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s", why);
+	} else {
+		tell_worker(w,
+		    session[0] != '\0' && !death_ended_session(w)
+			? LOG_LEVEL_WARN
+			: LOG_LEVEL_DEBUG,
+		    EVENT_EXIT, reason, "%s%s",
+		    reap_explain(d, how, sizeof(how)), session);
+	}
 	if (w->leaving.backs_off)
 		group_log_backoff(w->group, now);
-	for (uint32_t c = s->pool.processes[process].conns.first;
-	     c != ILIST_NONE; c = s->pool.conn_links[c].next)
-		parking_close(w->group, &s->accepted[c]);
+	for (; conn != ILIST_NONE; conn = p->conn_links[conn].next)
+		parking_close(w->group, &s->accepted[conn]);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
 	return false;
