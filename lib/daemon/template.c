@@ -56,19 +56,17 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...);
 
 /*
  * A template, or a warm worker, is asked by FORK for a process that becomes a
- * child of ours: it forks twice, and we are its subreaper. So nobody tells us
- * of it whom we could trust. A number that is told proves nothing: a template
- * that was taken over could name a worker of another app, and have it killed or
- * counted as its own. Who the process is the kernel says with its first packet:
- * it must be a child of ours with the user of the app, and nobody we know. A
- * process that does not speak in time is not looked for, but sees the end of
- * its channel. It may also end unheard, before or after it is named: then the
- * numbers of the latest unknown dead, by the time of their death, tell whose
- * end that was.
+ * child of ours: it forks twice, and we are its subreaper. The number that it
+ * tells proves nothing: a template that was taken over could name a worker of
+ * another app, and have it killed or counted as its own. Who the process is the
+ * kernel says with its first packet: it must be a child of ours with the user
+ * of the app, and nobody we know. One that does not speak in time is not looked
+ * for, but sees the end of its channel. It may also end unheard, before or
+ * after it is named: then the latest unknown dead, by the time of their death,
+ * tell whose end that was.
  *
  * A fork lasts until its process is known and the answer has come. One that was
- * given up is kept for a while: its process may be there all the same, and ends
- * when it sees that its socket is shut.
+ * given up is kept for a while: its process may be there all the same.
  */
 struct fork {
 	TAILQ_ENTRY(fork) next; /* in templates.forks */
@@ -76,23 +74,22 @@ struct fork {
 	struct worker *w; /* that is forked; NULL: nobody waits for it */
 	struct worker *by; /* was asked, and may be a template; NULL: is gone */
 	uint64_t serial; /* 0: the answer has come */
-	bool given_up;
 	struct loop_io io; /* our end of the channel of the process */
 	uid_t uid; /* of the app */
 	pid_t session; /* of the process that forks */
 	pid_t named; /* the process forked, as that says; 0: not yet */
 	tstamp named_at;
 	tstamp since;
-	struct timer timer; /* what spoke, or was named, is a child by then */
+	struct timer timer; /* the next look; without w: it was given up */
 };
 
 /* Frees it where nothing of it is to come any more. */
 static void
 fork_over(struct fork *f)
 {
-	if (f->w != NULL || f->given_up || (f->serial != 0 && f->by != NULL))
+	if (f->w != NULL || f->timer.at != TSTAMP_NEVER ||
+	    (f->serial != 0 && f->by != NULL))
 		return;
-	timer_set(&f->sup->loop.timers, &f->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&f->sup->templates.forks, f, next);
 	free(f);
 }
@@ -115,9 +112,8 @@ fork_settle(struct fork *f, pid_t pid, tstamp now)
 		w->group->starts.n--;
 	w->start.fork = NULL;
 	f->w = NULL;
-	f->given_up = pid == 0;
 	timer_set(&loop->timers, &f->timer,
-	    f->given_up ? now + FORK_GIVEN_UP_TIME : TSTAMP_NEVER);
+	    pid == 0 ? now + FORK_GIVEN_UP_TIME : TSTAMP_NEVER);
 	fork_over(f);
 	if (pid != 0)
 		worker_started(w, pid, now);
@@ -250,12 +246,10 @@ fork_due(struct timer *timer, tstamp now)
 {
 	struct fork *f = TIMER_OWNER(timer, struct fork, timer);
 
-	if (!f->given_up) {
+	if (f->w != NULL)
 		fork_look(&f->io, 0, now);
-		return;
-	}
-	f->given_up = false;
-	fork_over(f);
+	else
+		fork_over(f);
 }
 
 bool
@@ -368,8 +362,8 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 		if (f->w != NULL && f->named == death->pid)
 			named = f;
 		if (f->session == session &&
-		    (f->given_up || f == named ||
-			(f->w != NULL && f->named == 0)))
+		    (f->w == NULL ? f->timer.at != TSTAMP_NEVER
+				  : f == named || f->named == 0))
 			forked = true;
 	}
 	reap_take(death->pid, forked);
@@ -802,7 +796,7 @@ template_fini(struct supervisor *s)
 	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL)
 		template_free(t);
 	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL) {
-		f->given_up = false;
+		timer_set(&s->loop.timers, &f->timer, TSTAMP_NEVER);
 		f->by = NULL;
 		fork_over(f);
 	}
