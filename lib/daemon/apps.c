@@ -119,55 +119,47 @@ size_options(const struct group *g, struct app_options *out)
 	out->max_processes = g->size.now.max;
 }
 
-static bool
-size_is_possible(
-    const struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY])
+bool
+size_set(
+    struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY], tstamp now)
 {
-	const struct conf_app *conf = g->conf;
-	const struct supervisor *s = g->sup;
+	struct pool *p = &g->sup->pool;
+	bool jobs = g->conf->handoff == CONF_HANDOFF_NONE;
+	const struct group *other = NULL;
+	struct app_options o;
 	uint64_t sum = min;
 
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL && s->groups[n] != g &&
-		    !s->groups[n]->closing)
-			sum += s->pool.apps[n].options.min_processes;
+	while ((other = group_next(g->sup, other)) != NULL)
+		if (other != g && !other->closing)
+			sum += p->apps[other->app].options.min_processes;
 	why[0] = '\0';
-	if (conf->handoff == CONF_HANDOFF_NONE && min != max)
+	if (jobs && min != max)
 		(void)snprintf(why, SIZE_WHY,
 		    "with handoff = none there are always min_processes: both "
 		    "numbers have to be the same");
-	else if (max < 1 && conf->handoff != CONF_HANDOFF_NONE)
+	else if (max < 1 && !jobs)
 		(void)snprintf(why, SIZE_WHY, "max_processes is at least 1");
 	else if (min > max)
 		(void)snprintf(why, SIZE_WHY,
 		    "min_processes (%" PRIu32
 		    ") is over max_processes (%" PRIu32 ")",
 		    min, max);
-	else if (conf->pool.min_idle > max)
+	else if (g->conf->pool.min_idle > max)
 		(void)snprintf(why, SIZE_WHY,
 		    "min_idle (%u) is over max_processes (%" PRIu32 ")",
-		    conf->pool.min_idle, max);
-	else if (sum > g->sup->pool.max_processes)
+		    g->conf->pool.min_idle, max);
+	else if (sum > p->max_processes)
 		(void)snprintf(why, SIZE_WHY,
 		    "the apps' min_processes would add up to %" PRIu64
 		    ", over max_processes of the daemon (%" PRIu32 ")",
-		    sum, g->sup->pool.max_processes);
-	return why[0] == '\0';
-}
-
-bool
-size_set(
-    struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY], tstamp now)
-{
-	struct app_options o;
-
-	if (!size_is_possible(g, min, max, why))
+		    sum, p->max_processes);
+	if (why[0] != '\0')
 		return false;
 	g->size.now = (struct group_size){ min, max == 0 ? 1 : max };
 	g->size.of_file = size_of_file(g->conf);
 	g->size.set = !size_is_same(g->size.now, g->size.of_file);
 	size_options(g, &o);
-	pool_app_change(&g->sup->pool, g->app, &o, now);
+	pool_app_change(p, g->app, &o, now);
 	return true;
 }
 
@@ -206,10 +198,11 @@ size_reloaded(struct group *g, FILE *answer)
 static void
 apps_set_title(const struct supervisor *s)
 {
+	const struct group *g = NULL;
 	unsigned apps = 0;
 
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		apps += s->groups[n] != NULL;
+	while ((g = group_next(s, g)) != NULL)
+		apps++;
 	setproctitle("supervisor, %u app%-*s", apps,
 	    (int)strlen(program_invocation_name), apps == 1 ? "" : "s");
 }
@@ -217,14 +210,12 @@ apps_set_title(const struct supervisor *s)
 struct group *
 group_find(const struct supervisor *s, const char *name)
 {
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		struct group *g = s->groups[app];
+	struct group *g = NULL;
 
-		if (g != NULL && !g->closing &&
-		    strcmp(g->conf->name, name) == 0)
-			return g;
-	}
-	return NULL;
+	while ((g = group_next(s, g)) != NULL)
+		if (!g->closing && strcmp(g->conf->name, name) == 0)
+			break;
+	return g;
 }
 
 bool
@@ -416,27 +407,21 @@ apps_change_one(struct group *g, const struct conf_app *app,
 static void
 apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 {
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		struct group *g = s->groups[app];
+	struct group *g = NULL;
 
-		if (g == NULL)
-			continue;
+	while ((g = group_next(s, g)) != NULL) {
 		if (g->closing) {
-			/* A new group of the same name has come for it just
-			 * now. */
-			if (s->pool.apps[app].phase == APP_RUNNING)
+			/* A new group of its name has come for it just now. */
+			if (s->pool.apps[g->app].phase == APP_RUNNING)
 				apps_close(g, now);
-			continue;
-		}
-		if (conf_find_app(s->config, g->conf->name) == NULL) {
+		} else if (conf_find_app(s->config, g->conf->name) == NULL) {
 			logging_tell(answer, true,
 			    "%s: removed, it serves out what waits",
 			    g->conf->name);
 			apps_close(g, now);
-			continue;
-		}
-		if (!g->hold.stopped)
+		} else if (!g->hold.stopped) {
 			accepting_leave(g, now);
+		}
 	}
 }
 
@@ -451,11 +436,10 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		struct group *former = group_find(s, app->name);
 		struct group *g = NULL;
 
-		for (uint32_t n = 0; g == NULL && n < s->pool.napps; n++)
-			if (s->groups[n] != NULL &&
-			    s->pool.apps[n].phase < APP_OVER &&
-			    group_remains(s->groups[n], app))
-				g = s->groups[n];
+		while ((g = group_next(s, g)) != NULL)
+			if (s->pool.apps[g->app].phase < APP_OVER &&
+			    group_remains(g, app))
+				break;
 		if (g != NULL) {
 			apps_change_one(g, app, prepared, answer, now);
 		} else if ((g = apps_new(s, app, now)) != NULL) {
@@ -488,14 +472,15 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 static void
 apps_open_lent(struct supervisor *s)
 {
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
+	struct group *g = NULL;
+
+	while ((g = group_next(s, g)) != NULL) {
 		struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
 		struct app_listeners useless = TAILQ_HEAD_INITIALIZER(useless);
-		struct group *g = s->groups[app];
 		struct app_listener *l, *after;
 		struct openings openings;
 
-		if (g == NULL || g->closing || g->hold.stopped)
+		if (g->closing || g->hold.stopped)
 			continue;
 		openings_init(&openings, NULL);
 		for (size_t k = 0; k < g->conf->listen.len; k++)

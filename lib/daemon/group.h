@@ -166,6 +166,17 @@ void group_free(struct group *g);
 /* The group of this name that is not closing; NULL: none. */
 struct group *group_find(const struct supervisor *s, const char *name);
 
+/* The apps in order of their numbers: the first (g NULL), the next, or NULL. */
+static inline struct group *
+group_next(const struct supervisor *s, const struct group *g)
+{
+	uint32_t n = g == NULL ? 0 : g->app + 1;
+
+	while (n < s->pool.napps && s->groups[n] == NULL)
+		n++;
+	return n < s->pool.napps ? s->groups[n] : NULL;
+}
+
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -582,9 +582,7 @@ keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 static void
 keeper_free(struct keeper *k)
 {
-	struct loop *loop = &k->all->sup->loop;
-
-	timer_set(&loop->timers, &k->timer, TSTAMP_NEVER);
+	timer_set(&k->all->sup->loop.timers, &k->timer, TSTAMP_NEVER);
 	helper_end(&k->h);
 	keeper_app_put(k->app);
 	free(k);
@@ -667,6 +665,7 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 	const struct keeper_page *page = k->h.page;
 	long pid = (long)k->h.result.pid;
 	char unread[KEEPER_SAID_MAX];
+	const struct group *g = NULL;
 	struct fdpass_got got;
 
 	(void)kill(k->h.result.pid, SIGKILL);
@@ -681,10 +680,9 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 		log_warnx("keeper (pid %ld) does not answer: another takes "
 			  "over",
 		    pid);
-	for (uint32_t n = 0; k->app != NULL && n < s->pool.napps; n++)
-		if (s->groups[n] != NULL && s->groups[n]->keeper == k->app)
-			tell_app(s->groups[n], LOG_LEVEL_WARN, EVENT_FAILURE,
-			    NULL,
+	while (k->app != NULL && (g = group_next(s, g)) != NULL)
+		if (g->keeper == k->app)
+			tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL,
 			    "keeper (pid %ld) does not answer, stalled by this "
 			    "app: another takes over%s",
 			    pid,
@@ -712,8 +710,7 @@ keeper_look(struct timer *t, tstamp now)
 
 	if (!k->told && atomic_load(&page->busy) == 0) {
 		atomic_store(&page->watched, 0);
-		/* The keeper may be busy now, and have seen that it was
-		 * watched. */
+		/* The keeper may have become busy while it was watched. */
 		if (atomic_load(&page->busy) == 0)
 			return;
 		atomic_store(&page->watched, 1);

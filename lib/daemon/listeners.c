@@ -276,13 +276,12 @@ listeners_rebind(struct acceptor *a, tstamp now)
 static struct app_listener *
 listeners_next(const struct supervisor *s, struct app_listener *l)
 {
-	uint32_t app = l == NULL ? 0 : l->group->app + 1;
+	const struct group *g = l == NULL ? NULL : l->group;
 
 	if (l != NULL)
 		l = TAILQ_NEXT(l, next);
-	for (; l == NULL && app < s->pool.napps; app++)
-		if (s->groups[app] != NULL)
-			l = TAILQ_FIRST(&s->groups[app]->listeners);
+	while (l == NULL && (g = group_next(s, g)) != NULL)
+		l = TAILQ_FIRST(&g->listeners);
 	return l;
 }
 
@@ -560,15 +559,14 @@ listeners_is_shared(const struct app_listener *l)
 static bool
 listeners_is_lent(const struct supervisor *s, const struct conf_listen *where)
 {
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		const struct group *g = s->groups[app];
+	const struct group *g = NULL;
 
-		if (g != NULL && g->closing && group_accepts_itself(g) &&
+	while ((g = group_next(s, g)) != NULL)
+		if (g->closing && group_accepts_itself(g) &&
 		    where->kind == CONF_LISTEN_FD &&
 		    listeners_are_of(g->conf, where->text))
-			return true;
-	}
-	return false;
+			break;
+	return g != NULL;
 }
 
 void

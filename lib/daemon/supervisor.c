@@ -41,6 +41,7 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 {
 	const struct conf *conf = s->config;
 	tspan grace = 0; /* SIGTERM is sent so long before the end */
+	struct group *g = NULL;
 	struct template *t;
 
 	if (at_once ? s->pool.phase == POOL_ENDING : s->stopping)
@@ -61,11 +62,7 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 	s->stopping = true;
 	if (!at_once)
 		pool_stop(&s->pool, conf->stop_timeout, grace, now);
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		struct group *g = s->groups[app];
-
-		if (g == NULL)
-			continue;
+	while ((g = group_next(s, g)) != NULL) {
 		g->closing = true;
 		if (at_once) {
 			listeners_close_all(&g->listeners);
