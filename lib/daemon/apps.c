@@ -254,7 +254,11 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->workers);
 	TAILQ_INIT(&g->starts.queued);
+	TAILQ_INIT(&g->parking.idle);
+	TAILQ_INIT(&g->parking.stirred);
 	timer_init(&g->starts.rest, NULL);
+	timer_init(&g->backlog.timer, backlog_time_to_look);
+	timer_init(&g->parking.timer, parking_expire);
 	g->app = pool_app_add(&s->pool, &conf->pool, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
@@ -287,8 +291,6 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
 			  "rights",
 		    conf->name);
-	parking_init(g);
-	backlog_init(g);
 	limiter_configure(g, now);
 	sampling_begin(g, now);
 	restart_files_configure(g, now);

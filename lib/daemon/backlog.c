@@ -494,7 +494,7 @@ look_later(struct group *g, tstamp now)
  * While connections came of late: the next look at the backlog. Under native:
  * processes that have not said that they are ready are looked at.
  */
-static void
+void
 backlog_time_to_look(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, backlog.timer);
@@ -527,12 +527,6 @@ backlog_woken(struct group *g, tstamp now)
 	g->backlog.calm_at = tstamp_add(now, CALM);
 	backlog_look(g, now);
 	look_later(g, now);
-}
-
-void
-backlog_init(struct group *g)
-{
-	timer_init(&g->backlog.timer, backlog_time_to_look);
 }
 
 void

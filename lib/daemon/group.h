@@ -303,8 +303,10 @@ void accepting_leave(struct group *g, tstamp now);
 
 /* --- backlog.c ---------------------------------------------------------- */
 
-/* The group is new, or goes. */
-void backlog_init(struct group *g);
+/* fire() of backlog.timer. */
+void backlog_time_to_look(struct timer *t, tstamp now);
+
+/* The group goes. */
 void backlog_fini(struct group *g);
 
 /* A connection waits, or a listener was shut down. */
@@ -390,7 +392,8 @@ bool restart_files_seen(const struct group *g, tstamp since, tstamp now);
 
 /* --- parking.c ----------------------------------------------------------- */
 
-void parking_init(struct group *g);
+/* fire() of parking.timer. */
+void parking_expire(struct timer *t, tstamp now);
 
 /*
  * The process parks the connection, which ends where nothing is parked any
@@ -398,11 +401,8 @@ void parking_init(struct group *g);
  */
 bool parking_park(struct worker *w, uint32_t conn, tstamp now);
 
-/* Whether the app has connections parked, and not only in order to end. */
-bool parking_is_open(const struct group *g);
-
-/* With wait_for_data: parks a new connection that the pool does not know. */
-void parking_hold(struct group *g, int fd, bool tcp, tstamp now);
+/* Under wait_for_data: parks a connection that the pool does not know. */
+bool parking_hold(struct group *g, int fd, bool tcp, tstamp now);
 
 /* Hands over what has a request; false: there is no room for all. */
 bool parking_serve(struct group *g, tstamp now);
@@ -425,15 +425,6 @@ void parking_close(struct group *g, struct accepted *c);
 /* The bytes begin a request, whose head is not complete, nor too long. */
 #define PARKING_HEAD_MAX 16384
 bool parking_head_lacks(const char *bytes, size_t len);
-
-/* ACTION_REFUSE. */
-void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);
-
-/* Logs, now and then, that max_queue is reached, and what that leads to. */
-void waiters_tell_full(struct group *g, tstamp now);
-
-/* A timer: drops connections whose client has left. */
-void waiters_sweep(struct timer *t, tstamp now);
 
 /* --- sampling.c ---------------------------------------------------------- */
 

@@ -323,15 +323,13 @@ listeners_arrived(struct acceptor *a, int fd, tstamp now)
 {
 	struct group *g = listener_of(a)->group;
 	struct supervisor *s = g->sup;
+	bool tcp = a->listener.kind == LISTENER_TCP;
 	uint32_t conn;
 
-	if (g->conf->parking.wait_for_data && parking_is_open(g)) {
-		parking_hold(g, fd, a->listener.kind == LISTENER_TCP, now);
+	if (parking_hold(g, fd, tcp, now))
 		return;
-	}
 	conn = pool_arrived(&s->pool, g->app, now);
-	s->accepted[conn] = (struct accepted){ .fd = fd,
-		.tcp = a->listener.kind == LISTENER_TCP };
+	s->accepted[conn] = (struct accepted){ .fd = fd, .tcp = tcp };
 }
 
 /* Accepts for the group, from a listener that is on no list, from now on. */

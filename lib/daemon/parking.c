@@ -1,9 +1,8 @@
 /*
- * Connections that are the daemon's for a while: parked, between two requests
- * or before the first; or waiting, until a process has room or they are
- * refused. A process that has parked a connection may have a copy still: no
- * call is made that takes a lock of the socket. One that is parked before its
- * first request may be read.
+ * Connections that are parked, between two requests or before the first. A
+ * process that has parked a connection may have a copy still: no call is made
+ * that takes a lock of the socket. One that is parked before its first request
+ * may be read.
  */
 
 #include <sys/socket.h>
@@ -29,9 +28,6 @@
 
 /* Whenever there is more of a request. */
 #define PARKING_EVENTS_EACH (EPOLLIN | EPOLLRDHUP | EPOLLET)
-
-/* Waiters of one app that are looked at in one sweep, from the first on. */
-#define WAITERS_SWEEP_MAX 1024
 
 /* The longest name of a method that is waited for. */
 #define PARKING_METHOD_MAX 32
@@ -163,7 +159,8 @@ parking_is_leaving(const struct group *g)
 	return g->closing || g->hold.muted || g->hold.stopped;
 }
 
-bool
+/* Whether it has connections parked, and not only in order to end. */
+static bool
 parking_is_open(const struct group *g)
 {
 	return (g->conf->parking.keep_alive ||
@@ -266,7 +263,7 @@ parking_set_timer(struct group *g, tstamp now)
 }
 
 /* The timer may be early: a connection that was the first has been served. */
-static void
+void
 parking_expire(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, parking.timer);
@@ -344,20 +341,24 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	return true;
 }
 
-void
+bool
 parking_hold(struct group *g, int fd, bool tcp, tstamp now)
 {
 	struct accepted c = { .fd = fd, .tcp = tcp };
-	struct parked *k = parking_remember(g, &c);
+	struct parked *k;
 
+	if (!g->conf->parking.wait_for_data || !parking_is_open(g))
+		return false;
+	k = parking_remember(g, &c);
 	pool_held(&g->sup->pool, g->app, now);
 	if (k == NULL) {
 		keeper_close_conn(g, fd, tcp, false);
 		pool_park_ended(&g->sup->pool, g->app, PARK_REFUSED, now);
-		return;
+		return true;
 	}
 	k->fresh = true;
 	parking_begin(k, now);
+	return true;
 }
 
 void
@@ -428,116 +429,4 @@ parking_leave(struct group *g, tstamp now)
 				parking_unpark(all[i], now);
 	}
 	parking_set_timer(g, now);
-}
-
-void
-parking_init(struct group *g)
-{
-	TAILQ_INIT(&g->parking.idle);
-	TAILQ_INIT(&g->parking.stirred);
-	timer_init(&g->parking.timer, parking_expire);
-}
-
-/* --- waiters -------------------------------------------------------------- */
-
-void
-waiters_tell_full(struct group *g, tstamp now)
-{
-	const struct app *app = &g->sup->pool.apps[g->app];
-	char suffix[LOG_SUFFIX];
-
-	if (log_rate_allows(&g->full_rate, now, suffix))
-		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
-		    "max_queue (%u) is reached with %u of %u processes: %s%s",
-		    (unsigned)app->options.max_queue,
-		    (unsigned)app_processes(app),
-		    (unsigned)app->options.max_processes,
-		    app->options.close_when_full ? "a connection is refused"
-						 : "more wait in the kernel",
-		    suffix);
-}
-
-void
-waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
-{
-	static const char *const causes[] = {
-		[CAUSE_TIMED_OUT] = "it waited for queue_timeout",
-		[CAUSE_APP_FAILED] = "the app has failed",
-		[CAUSE_LIMIT] = "its limit does not let it in",
-		[CAUSE_RETRIES] = "retry_limit processes died under it",
-		[CAUSE_STOPPING] = "the app stops",
-	};
-	struct group *g = s->groups[a->app];
-	struct accepted *c = &s->accepted[a->conn];
-	char suffix[LOG_SUFFIX];
-
-	if (a->cause == CAUSE_FULL)
-		waiters_tell_full(g, now);
-	else if (log_rate_allows(&g->refuse_rate, now, suffix))
-		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
-		    "a connection is refused: %s%s", causes[a->cause], suffix);
-	parking_forget(s, c);
-	refusal_begin(g, c->fd, c->tcp, c->handed, now);
-	c->fd = -1;
-}
-
-/*
- * Whether the client is gone for good. A client that wrote and closed is not,
- * where its bytes may be all it wants to be served; requests want an answer.
- * Nor is one that a process was given before, whose bytes are not looked at.
- */
-static bool
-waiters_is_gone(
-    const struct pollfd *p, enum conf_protocol protocol, bool handed)
-{
-	char byte;
-
-	if (p->revents & (POLLERR | POLLNVAL))
-		return true;
-	if ((p->revents & POLLHUP) == 0)
-		return false;
-	if (protocol != CONF_PROTOCOL_RAW)
-		return true;
-	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
-}
-
-static void
-waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
-{
-	static struct pollfd polls[WAITERS_SWEEP_MAX];
-	static uint32_t conns[WAITERS_SWEEP_MAX];
-	const struct pool *p = &s->pool;
-	struct group *g = s->groups[app];
-	nfds_t n = 0;
-
-	for (uint32_t c = p->apps[app].queue.first;
-	     c != ILIST_NONE && n < WAITERS_SWEEP_MAX;
-	     c = p->conn_links[c].next) {
-		polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
-		conns[n++] = c;
-	}
-	if (n == 0 || poll(polls, n, 0) <= 0)
-		return;
-	for (nfds_t i = 0; i < n; i++) {
-		struct accepted *c = &s->accepted[conns[i]];
-
-		/* Dropping a connection may have let others be handed out. */
-		if (polls[i].revents == 0 ||
-		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !waiters_is_gone(
-			&polls[i], g->conf->refusal.protocol, c->handed))
-			continue;
-		parking_close(g, c);
-		pool_abandoned(&s->pool, conns[i], now);
-	}
-}
-
-void
-waiters_sweep(struct timer *t, tstamp now)
-{
-	struct supervisor *s = TIMER_OWNER(t, struct supervisor, second);
-
-	for (uint32_t app = 0; app < s->pool.napps; app++)
-		if (s->groups[app] != NULL)
-			waiters_sweep_app(s, app, now);
 }

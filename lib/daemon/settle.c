@@ -15,6 +15,9 @@
  * there.
  */
 
+#include <sys/socket.h>
+
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,6 +37,113 @@
 
 #define REPORTS_MAX 10 /* processes of an app looked at in a second */
 #define REPORT_PATIENCE TSPAN_SECONDS(1) /* how long SIGTERM waits for one */
+
+/* Waiters of one app that are looked at in one sweep, from the first on. */
+#define WAITERS_SWEEP_MAX 1024
+
+/* --- waiters -------------------------------------------------------------- */
+
+static void
+waiters_tell_full(struct group *g, tstamp now)
+{
+	const struct app *app = &g->sup->pool.apps[g->app];
+	char suffix[LOG_SUFFIX];
+
+	if (log_rate_allows(&g->full_rate, now, suffix))
+		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
+		    "max_queue (%u) is reached with %u of %u processes: %s%s",
+		    (unsigned)app->options.max_queue,
+		    (unsigned)app_processes(app),
+		    (unsigned)app->options.max_processes,
+		    app->options.close_when_full ? "a connection is refused"
+						 : "more wait in the kernel",
+		    suffix);
+}
+
+static void
+waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
+{
+	static const char *const causes[] = {
+		[CAUSE_TIMED_OUT] = "it waited for queue_timeout",
+		[CAUSE_APP_FAILED] = "the app has failed",
+		[CAUSE_LIMIT] = "its limit does not let it in",
+		[CAUSE_RETRIES] = "retry_limit processes died under it",
+		[CAUSE_STOPPING] = "the app stops",
+	};
+	struct group *g = s->groups[a->app];
+	struct accepted *c = &s->accepted[a->conn];
+	char suffix[LOG_SUFFIX];
+
+	if (a->cause == CAUSE_FULL)
+		waiters_tell_full(g, now);
+	else if (log_rate_allows(&g->refuse_rate, now, suffix))
+		tell_app(g, LOG_LEVEL_WARN, EVENT_REFUSAL, NULL,
+		    "a connection is refused: %s%s", causes[a->cause], suffix);
+	parking_forget(s, c);
+	refusal_begin(g, c->fd, c->tcp, c->handed, now);
+	c->fd = -1;
+}
+
+/*
+ * Whether the client is gone for good. A client that wrote and closed is not,
+ * where its bytes may be all it wants to be served; requests want an answer.
+ * Nor is one that a process was given before, whose bytes are not looked at.
+ */
+static bool
+waiters_is_gone(
+    const struct pollfd *p, enum conf_protocol protocol, bool handed)
+{
+	char byte;
+
+	if (p->revents & (POLLERR | POLLNVAL))
+		return true;
+	if ((p->revents & POLLHUP) == 0)
+		return false;
+	if (protocol != CONF_PROTOCOL_RAW)
+		return true;
+	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+static void
+waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
+{
+	static struct pollfd polls[WAITERS_SWEEP_MAX];
+	static uint32_t conns[WAITERS_SWEEP_MAX];
+	const struct pool *p = &s->pool;
+	struct group *g = s->groups[app];
+	nfds_t n = 0;
+
+	for (uint32_t c = p->apps[app].queue.first;
+	     c != ILIST_NONE && n < WAITERS_SWEEP_MAX;
+	     c = p->conn_links[c].next) {
+		polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
+		conns[n++] = c;
+	}
+	if (n == 0 || poll(polls, n, 0) <= 0)
+		return;
+	for (nfds_t i = 0; i < n; i++) {
+		struct accepted *c = &s->accepted[conns[i]];
+
+		/* Dropping a connection may have let others be handed out. */
+		if (polls[i].revents == 0 ||
+		    p->conns[conns[i]].state != CONN_WAITING ||
+		    !waiters_is_gone(
+			&polls[i], g->conf->refusal.protocol, c->handed))
+			continue;
+		parking_close(g, c);
+		pool_abandoned(&s->pool, conns[i], now);
+	}
+}
+
+void
+waiters_sweep(struct timer *t, tstamp now)
+{
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, second);
+
+	for (uint32_t app = 0; app < s->pool.napps; app++)
+		if (s->groups[app] != NULL)
+			waiters_sweep_app(s, app, now);
+}
 
 /* --- where a process hangs that is late ---------------------------------- */
 

@@ -255,6 +255,9 @@ void helper_end(struct helper *h);
 
 void settle_actions(struct supervisor *s);
 
+/* fire() of second: drops waiters whose client has left. */
+void waiters_sweep(struct timer *t, tstamp now);
+
 /* --- reload.c ------------------------------------------------------------ */
 
 /* The first configuration comes into force. Returns as supervisor_open(). */

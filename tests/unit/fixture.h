@@ -167,7 +167,6 @@ fixture_begin(void)
 	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
 	timer_init(&sup.sampling.timer, sampling_round);
 	fixture.group = group_new(&sup, &fixture.web, fixture.now);
-	backlog_init(fixture.group);
 }
 
 /* A ready worker: a process that does this; NULL: the test itself. */

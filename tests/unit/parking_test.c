@@ -65,7 +65,6 @@ TEST(a_request_that_comes_as_its_app_begins_to_leave_is_served)
 	fixture.web.parking.wait_for_data = true;
 	fixture.web.parking.max_parked = 10;
 	fixture_begin();
-	parking_init(fixture.group);
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
 	parking_hold(fixture.group, ends[0], false, fixture.now);
 	fixture.group->closing = true;
