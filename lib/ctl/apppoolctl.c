@@ -463,7 +463,7 @@ run_line(struct line *l)
 		if (l->daemon.json)
 			break;
 		if (l->nargs == 0 && line_value(l, OPTION_VERBOSE) == NULL)
-			return top_run(&l->daemon, 0, 1);
+			return table_show(&l->daemon, 0, 1);
 		status = ask_json(&l->daemon, l->words, &json);
 		if (status != EX_OK)
 			return status;

@@ -127,15 +127,15 @@ int table_ask(const struct ask *, enum column by, struct table *);
 #define TABLE_HEADINGS (SIZE_MAX - 1)
 void table_put_row(struct table *, size_t row, size_t width, struct text *out);
 
-/* Puts all of these, a line each, as wide as the terminal. */
-void table_put(struct table *, struct text *out);
+/*
+ * Shows so many tables, one below the other, as wide as the terminal; 0:
+ * without end. Gives the exit status.
+ */
+int table_show(const struct ask *, tspan interval, uint64_t count);
 
 /* --- top.c -------------------------------------------------------------- */
 
-/*
- * Shows the apps of a daemon again and again; count: so many tables, one below
- * the other; 0: without end. Gives the exit status.
- */
+/* On the full screen where there is one, unless count is given. */
 int top_run(const struct ask *, tspan interval, uint64_t count);
 
 /* --- ping.c ------------------------------------------------------------- */

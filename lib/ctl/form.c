@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl.h"
@@ -130,29 +131,73 @@ form_put_size(struct text *t, double n)
 	text_printf(t, "%.*f%.1s", *unit != '\0', n, unit);
 }
 
+/* "exited with status 3 before it was ready: gone" is "exit 3: gone". */
+static void
+put_short(struct text *cell, const char *s)
+{
+	static const struct {
+		const char *words;
+		const char
+		    *instead; /* NULL: a hint follows, which is left out */
+	} shorter[] = {
+		{ "exited with status ", "exit " },
+		{ "killed by signal ", "signal " },
+		{ " before it was ready", "" },
+		{ "; ", NULL },
+	};
+	const size_t len = sizeof(shorter) / sizeof(shorter[0]);
+
+	while (*s != '\0') {
+		size_t i = 0;
+
+		while (i < len &&
+		    strncmp(s, shorter[i].words, strlen(shorter[i].words)) != 0)
+			i++;
+		if (i == len) {
+			size_t n = text_char_length(s, strlen(s));
+
+			n = n == 0 ? 1 : n;
+			text_escaped(cell, s, n);
+			s += n;
+			continue;
+		}
+		if (shorter[i].instead == NULL)
+			return;
+		text_puts(cell, shorter[i].instead);
+		s += strlen(shorter[i].words);
+	}
+}
+
 /* Puts a member, as what stands behind the colon wants it. */
 static void
 form_put_member(struct text *out, const json_t *value, const char *how)
 {
 	const bool left = *how == '-';
 	char *type = NULL;
-	size_t width = strtoul(how + left, &type, 10), len;
+	size_t width = strtoul(how + left, &type, 10), i;
 	double n = json_number_value(value);
+	const char *key;
+	json_t *member;
 	struct text t;
 
 	text_init(&t, TEXT_MAX);
-	if (json_is_array(value) || json_is_string(value)) {
-		len = json_is_array(value) ? json_array_size(value) : 1;
-		for (size_t i = 0; i < len; i++) {
-			const json_t *s = json_is_array(value)
-			    ? json_array_get(value, i)
-			    : value;
-
+	if (json_is_object(value)) {
+		json_object_foreach((json_t *)value, key, member)
+		    text_printf(&t, "%s%s %.0f", t.len == 0 ? "" : ", ", key,
+			json_number_value(member));
+	} else if (json_is_array(value)) {
+		json_array_foreach(value, i, member)
+		{
 			text_puts(&t, i == 0 ? "" : ", ");
-			if (json_is_string(s))
-				text_escaped(&t, json_string_value(s),
-				    json_string_length(s));
+			if (json_is_string(member))
+				text_escaped(&t, json_string_value(member),
+				    json_string_length(member));
 		}
+	} else if (json_is_string(value) && *type == 's') {
+		put_short(&t, json_string_value(value));
+	} else if (json_is_string(value)) {
+		text_escaped(
+		    &t, json_string_value(value), json_string_length(value));
 	} else if (!json_is_number(value)) {
 		text_puts(&t, width > 0 ? "-" : "");
 	} else if (*type == 't') {
@@ -179,14 +224,16 @@ form_holds(const json_t *object, const char *member)
 	return null ? *member == '+'
 		    : !json_is_false(v) &&
 		(!json_is_number(v) || json_number_value(v) > 0) &&
-		(!json_is_array(v) || json_array_size(v) > 0);
+		(!json_is_array(v) || json_array_size(v) > 0) &&
+		(!json_is_object(v) || json_object_size(v) > 0);
 }
 
 /*
  * Puts a text in which {PATH} stands for the member: strings are escaped, those
- * of an array with commas between, numbers are whole. Behind a colon may stand
- * a width, after a "-" if the text is to be left of its blanks, where null is
- * "-"; then t for a time, b for bytes, d for a decimal. What is in brackets,
+ * of an array, and an object's numbers with their keys, with commas between;
+ * numbers are whole. Behind a colon may stand a width, after a "-" if the text
+ * is to be left of its blanks, where null is "-"; then t for a time, b for
+ * bytes, d for a decimal, s for a failure in short. What is in brackets,
  * others in them too, is left out if its first member is null, false, 0 or
  * empty. {?PATH} is such a member that is not shown; {+PATH} one that is not
  * null, {-PATH} one that is.
@@ -226,8 +273,7 @@ static void
 put_app(struct text *out, json_t *app)
 {
 	const double of = form_number(app, "rollout.of");
-	json_t *value, *exits = json_object_get(app, "exits");
-	const char *comma = "; ended: ", *reason;
+	json_t *value;
 	size_t i, before;
 
 	form_put(out, app,
@@ -276,15 +322,8 @@ put_app(struct text *out, json_t *app)
 	    "[{-sessions}[{+backlog}  waiting {backlog}, all in the "
 	    "backlog\n]]"
 	    "  spawned {spawned}, failed starts {spawn_failures}[, a start "
-	    "takes {start_time:t}]");
-	json_object_foreach(exits, reason, value)
-	{
-		text_printf(
-		    out, "%s%s %.0f", comma, reason, json_number_value(value));
-		comma = ", ";
-	}
-	form_put(out, app,
-	    "\n[{+last_failure}  last failure[ {last_failure_age:t} ago]: "
+	    "takes {start_time:t}][; ended: {exits}]\n"
+	    "[{+last_failure}  last failure[ {last_failure_age:t} ago]: "
 	    "{last_failure}\n]"
 	    "[{+rollout.reason}  given up[ {rollout.age:t} ago]: "
 	    "{rollout.reason}\n]");
@@ -362,7 +401,7 @@ details_put(const json_t *status, struct text *out)
 /* Figures stand to the right, and rows are sorted by the first of a column. */
 static const struct {
 	const char *heading;
-	const char *form; /* of its text; NULL: see make_cell() */
+	const char *form; /* of its text */
 	bool left; /* its text is none of figures */
 } columns[COLUMNS_ALL] = {
 	[COLUMN_APP] = { "APP", "{name}", true },
@@ -375,45 +414,14 @@ static const struct {
 	[COLUMN_RATE] = { "RATE", "{rate:1}", false },
 	[COLUMN_P99] = { "P99", "{queue_wait.p99:1t}", false },
 	[COLUMN_REFUSED] = { "REFUSED", "{refused:1}", false },
-	[COLUMN_FAILURE] = { "LAST FAILURE", NULL, true },
+	[COLUMN_FAILURE] = { "LAST FAILURE",
+	    "[{+rollout.reason}generation {rollout.generation} given up: ]"
+	    "{rollout.reason|last_failure:s}[{+rollout.reason|last_failure}"
+	    "[ ({rollout.age|last_failure_age:t} ago)]]"
+	    "[{?backoff_until}[{+rollout.reason|last_failure}; ]next start in "
+	    "{backoff_until:t}]",
+	    true },
 };
-
-/* "exited with status 3 before it was ready: gone" is "exit 3: gone". */
-static void
-put_short(struct text *cell, const char *s)
-{
-	static const struct {
-		const char *words;
-		const char
-		    *instead; /* NULL: a hint follows, which is left out */
-	} shorter[] = {
-		{ "exited with status ", "exit " },
-		{ "killed by signal ", "signal " },
-		{ " before it was ready", "" },
-		{ "; ", NULL },
-	};
-	const size_t len = sizeof(shorter) / sizeof(shorter[0]);
-
-	while (*s != '\0') {
-		size_t i = 0;
-
-		while (i < len &&
-		    strncmp(s, shorter[i].words, strlen(shorter[i].words)) != 0)
-			i++;
-		if (i == len) {
-			size_t n = text_char_length(s, strlen(s));
-
-			n = n == 0 ? 1 : n;
-			text_escaped(cell, s, n);
-			s += n;
-			continue;
-		}
-		if (shorter[i].instead == NULL)
-			return;
-		text_puts(cell, shorter[i].instead);
-		s += strlen(shorter[i].words);
-	}
-}
 
 /* The figure of an app in a column; NaN: there is none. */
 static double
@@ -426,42 +434,21 @@ figure_of(const json_t *app, enum column column)
 	return form_number(app, columns[column].form + 1);
 }
 
-/*
- * Makes the text of an app in a column; app NULL: of the headings. The last
- * column has the failure of a rollout that was given up, or the last one, and
- * how long ago that was; and when the next start is due, if that has to wait.
- */
+/* Makes the text of an app in a column; app NULL: of the headings. */
 static void
 make_cell(struct text *cell, const json_t *app, enum column column)
 {
 	const double n = figure_of(app, column);
-	const char *given_up = form_string(app, "rollout.reason");
-	const char *why =
-	    given_up != NULL ? given_up : form_string(app, "last_failure");
 
 	text_clear(cell);
-	if (app == NULL) {
+	if (app == NULL)
 		text_puts(cell, columns[column].heading);
-	} else if (column == COLUMN_FAILURE) {
-		form_put(cell, app,
-		    "[{+rollout.reason}generation {rollout.generation} given "
-		    "up: ]");
-		put_short(cell, why == NULL ? "" : why);
-		if (why != NULL)
-			form_put(cell, app,
-			    given_up != NULL ? "[ ({rollout.age:t} ago)]"
-					     : "[ ({last_failure_age:t} ago)]");
-		if (form_number(app, "backoff_until") > 0 && cell->len > 0)
-			text_puts(cell, "; ");
-		form_put(cell, app,
-		    "[{?backoff_until}next start in {backoff_until:t}]");
-	} else if (column == COLUMN_ACTIVE && isnan(n)) {
+	else if (column == COLUMN_ACTIVE && isnan(n))
 		text_puts(cell, "-");
-	} else if (column == COLUMN_RATE && n > 0 && n < 100) {
+	else if (column == COLUMN_RATE && n > 0 && n < 100)
 		form_put(cell, app, "{rate:1d}");
-	} else {
+	else
 		form_put(cell, app, columns[column].form);
-	}
 }
 
 /* The figure that rows are sorted by, the largest first. */
@@ -599,7 +586,8 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 		out->len--;
 }
 
-void
+/* Puts all lines, as wide as the terminal. */
+static void
 table_put(struct table *t, struct text *out)
 {
 	const char *set = getenv("COLUMNS");
@@ -620,4 +608,34 @@ table_put(struct table *t, struct text *out)
 		    width, out);
 		text_puts(out, "\n");
 	}
+}
+
+int
+table_show(const struct ask *daemon, tspan interval, uint64_t count)
+{
+	const struct timespec pause = {
+		.tv_sec = interval / TSPAN_SECONDS(1),
+		.tv_nsec = interval % TSPAN_SECONDS(1),
+	};
+	struct table table = { 0 };
+	int status = EX_OK;
+	struct text out;
+
+	text_init(&out, CTL_TEXT_MAX);
+	for (uint64_t i = 0; status == EX_OK && (count == 0 || i < count);
+	     i++) {
+		if (i > 0) {
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+			(void)puts("");
+		}
+		status = table_ask(daemon, COLUMNS_ALL, &table);
+		if (status != EX_OK)
+			break;
+		text_clear(&out);
+		table_put(&table, &out);
+		status = ask_put(&out);
+	}
+	text_fini(&out);
+	table_fini(&table);
+	return status;
 }

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sysexits.h>
 #include <term.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl/ctl.h"
@@ -291,7 +290,7 @@ press_key(struct top *top, int key)
 	return true;
 }
 
-/* --- the screen, or tables ---------------------------------------------- */
+/* --- the screen --------------------------------------------------------- */
 
 static void
 run_screen(struct top *top, tspan interval)
@@ -335,32 +334,6 @@ run_screen(struct top *top, tspan interval)
 	(void)fclose(top->daemon.errors);
 }
 
-/* Tables, one below the other. Gives the exit status. */
-static int
-run_tables(struct top *top, tspan interval, uint64_t count)
-{
-	const struct timespec pause = {
-		.tv_sec = interval / TSPAN_SECONDS(1),
-		.tv_nsec = interval % TSPAN_SECONDS(1),
-	};
-	int status = EX_OK;
-
-	for (uint64_t i = 0; status == EX_OK && (count == 0 || i < count);
-	     i++) {
-		if (i > 0) {
-			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-			(void)puts("");
-		}
-		status = table_ask(&top->daemon, COLUMNS_ALL, &top->table);
-		if (status != EX_OK)
-			break;
-		text_clear(&top->line);
-		table_put(&top->table, &top->line);
-		status = ask_put(&top->line);
-	}
-	return status;
-}
-
 int
 top_run(const struct ask *daemon, tspan interval, uint64_t count)
 {
@@ -380,7 +353,7 @@ top_run(const struct ask *daemon, tspan interval, uint64_t count)
 	if (screen)
 		run_screen(&top, interval);
 	else
-		status = run_tables(&top, interval, count);
+		status = table_show(daemon, interval, count);
 	table_fini(&top.table);
 	free(top.errors);
 	free(top.app);
