@@ -26,7 +26,6 @@ struct dump {
 	struct status *status;
 	const char *piece; /* of the status; NULL: all is written */
 	size_t len;
-	bool closing; /* the daemon ends: the file is given up */
 	/* For a file, and the lane's: */
 	char *path; /* NULL: to the log */
 	char temp[PATH_MAX]; /* "": there is none */
@@ -46,9 +45,9 @@ dump_finish(struct dump *d)
 	d->fd = -1;
 	if (d->temp[0] == '\0')
 		return;
-	if (d->error == 0 && !d->closing && rename(d->temp, d->path) == 0)
+	if (d->error == 0 && rename(d->temp, d->path) == 0)
 		return;
-	if (d->error == 0 && !d->closing)
+	if (d->error == 0)
 		d->error = errno;
 	(void)unlink(d->temp);
 }
@@ -126,8 +125,8 @@ dump_go_on(struct lane_job *job, tstamp now)
 	}
 	errno = d->error;
 	if (d->piece != NULL) {
-		/* The lane takes no more work: what is left is done here. */
-		d->closing = true;
+		/* The daemon ends, and the lane takes no more work. */
+		d->error = ECANCELED;
 		dump_finish(d);
 	} else if (d->why[0] != '\0') {
 		log_warnx("cannot write %s: %s", d->path, d->why);

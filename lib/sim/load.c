@@ -186,19 +186,11 @@ curve_next(struct curve *c)
 double
 load_peak(const struct profile *p)
 {
-	switch (p->kind) {
-	case PROFILE_BURST:
+	if (p->kind == PROFILE_BURST)
 		return p->factor /
 		    (1 +
 			(p->factor - 1) * (double)p->burst / (double)p->period);
-	case PROFILE_DAY:
-		return 1.8;
-	case PROFILE_RAMP:
-		return 2;
-	case PROFILE_STEADY:
-		break;
-	}
-	return 1;
+	return p->kind == PROFILE_DAY ? 1.8 : p->kind == PROFILE_RAMP ? 2 : 1;
 }
 
 /* --- service times ------------------------------------------------------ */

@@ -3,6 +3,8 @@
  * what waits, and the load.  A picture needs nothing but itself.
  */
 
+#include <sys/param.h>
+
 #include <math.h>
 #include <string.h>
 
@@ -37,15 +39,8 @@ static const char style[] = "text { font: 12px sans-serif; fill: #333 }\n"
 			    ".peak { stroke: #d94801 }\n"
 			    ".load { fill: #a1d99b }\n";
 
-enum figure {
-	FIGURE_PROCESSES, /* mean of the time of a bucket */
-	FIGURE_BUSY, /* likewise */
-	FIGURE_WAITING, /* likewise */
-	FIGURE_ARRIVED, /* per second */
-	FIGURE_MOST_PROCESSES,
-	FIGURE_MOST_WAITING,
-	FIGURE_LONGEST_WAIT, /* in nanoseconds */
-};
+#define LINE(kind_, field_) \
+	FIGURE_##kind_, offsetof(struct series_bucket, field_)
 
 struct panel {
 	const char *title;
@@ -55,7 +50,13 @@ struct panel {
 	struct line {
 		const char *legend; /* NULL: the panel has no more */
 		const char *class;
-		enum figure figure;
+		enum {
+			FIGURE_MEAN, /* double, over the time of a bucket */
+			FIGURE_RATE, /* uint64_t, per second */
+			FIGURE_MOST, /* uint32_t */
+			FIGURE_SPAN,
+		} kind;
+		size_t at; /* in struct series_bucket */
 		bool area;
 	} lines[4];
 };
@@ -80,29 +81,18 @@ axis_step(double top, unsigned most)
 /* A figure of the bucket of this number, whose last one ends with the load. */
 static double
 panel_figure(
-    const struct series *s, uint32_t i, tspan length, enum figure figure)
+    const struct line *l, const struct series *s, uint32_t i, tspan length)
 {
-	const struct series_bucket *b = &s->buckets[i];
-	tspan left = length - s->width * (tspan)i;
-	double time = (double)(left < s->width ? left : s->width);
+	const void *p = (const char *)&s->buckets[i] + l->at;
+	double time = (double)MIN(length - s->width * (tspan)i, s->width);
 
-	switch (figure) {
-	case FIGURE_PROCESSES:
-		return b->processes / time;
-	case FIGURE_BUSY:
-		return b->busy / time;
-	case FIGURE_WAITING:
-		return b->waiting / time;
-	case FIGURE_ARRIVED:
-		return (double)b->counts[SERIES_ARRIVED] / time * 1e9;
-	case FIGURE_MOST_PROCESSES:
-		return b->most_processes;
-	case FIGURE_MOST_WAITING:
-		return b->most_waiting;
-	case FIGURE_LONGEST_WAIT:
-		return (double)b->longest_wait;
-	}
-	return 0;
+	if (l->kind == FIGURE_MEAN)
+		return *(const double *)p / time;
+	if (l->kind == FIGURE_RATE)
+		return (double)*(const uint64_t *)p / time * 1e9;
+	if (l->kind == FIGURE_MOST)
+		return *(const uint32_t *)p;
+	return (double)*(const tspan *)p;
 }
 
 static double
@@ -127,8 +117,7 @@ panel_line(const struct panel *p, const struct line *line,
 	(void)fprintf(out, "<path class=\"%s\" d=\"M%d,%.1f", line->class, LEFT,
 	    p->bottom);
 	for (uint32_t i = 0; i < s->used && s->width * (tspan)i < length; i++) {
-		double y =
-		    y_of(p, panel_figure(s, i, length, line->figure), top);
+		double y = y_of(p, panel_figure(line, s, i, length), top);
 
 		/* A value that goes on as it was needs no point. */
 		if (i > 0 && y - last < 0.05 && last - y < 0.05)
@@ -242,8 +231,7 @@ panel_put(const struct panel *p, const struct series *s, tspan length,
 	for (const struct line *l = p->lines; l->legend != NULL; l++)
 		for (uint32_t i = 0;
 		     i < s->used && s->width * (tspan)i < length; i++)
-			peak =
-			    fmax(peak, panel_figure(s, i, length, l->figure));
+			peak = fmax(peak, panel_figure(l, s, i, length));
 	/* A limit that is far away would leave no room for the processes. */
 	if (limit > peak && limit <= 2 * peak)
 		peak = limit;
@@ -322,17 +310,19 @@ picture_put(
 {
 	static const struct panel panels[] = {
 		{ "Processes", 100, 320, 10, false,
-		    { { "idle", "idle", FIGURE_PROCESSES, true },
-			{ "busy", "busy", FIGURE_BUSY, true },
-			{ "most", "most", FIGURE_MOST_PROCESSES, false } } },
+		    { { "idle", "idle", LINE(MEAN, processes), true },
+			{ "busy", "busy", LINE(MEAN, busy), true },
+			{ "most", "most", LINE(MOST, most_processes),
+			    false } } },
 		{ "Waits", 375, 475, 5, true,
-		    { { "the longest", "wait", FIGURE_LONGEST_WAIT, true } } },
-		{ "Waiting", 530, 630, 5, false,
-		    { { "waiting", "waiting", FIGURE_WAITING, true },
-			{ "most", "peak", FIGURE_MOST_WAITING, false } } },
-		{ "Load", 685, 755, 4, false,
-		    { { "connections per second", "load", FIGURE_ARRIVED,
+		    { { "the longest", "wait", LINE(SPAN, longest_wait),
 			true } } },
+		{ "Waiting", 530, 630, 5, false,
+		    { { "waiting", "waiting", LINE(MEAN, waiting), true },
+			{ "most", "peak", LINE(MOST, most_waiting), false } } },
+		{ "Load", 685, 755, 4, false,
+		    { { "connections per second", "load",
+			LINE(RATE, counts[SERIES_ARRIVED]), true } } },
 	};
 	const struct load_spec *load = &s->load;
 	const bool single = load->apps_len == 1, one = app < load->apps_len;

@@ -41,7 +41,6 @@ struct options {
 	const char *trace; /* NULL: none */
 	const char *svg; /* NULL: none */
 	struct profile profile;
-	bool profile_set;
 	tspan start_time;
 	tspan length; /* 0: as long as the profile or the trace is */
 	uint64_t seed;
@@ -298,7 +297,7 @@ static void
 options_parse(struct options *o, const struct given *given)
 {
 	const char *why = NULL;
-	bool clients, rate;
+	bool clients, rate, profile;
 
 	*o = (struct options){
 		.given = given, .start_time = DEFAULT_START_TIME, .seed = 1
@@ -314,7 +313,6 @@ options_parse(struct options *o, const struct given *given)
 				valid = "it must be over 0";
 			break;
 		case SIMULATE_PROFILE:
-			o->profile_set = true;
 			valid = words_read_profile(text, &o->profile);
 			break;
 		case SIMULATE_SEED:
@@ -339,18 +337,19 @@ options_parse(struct options *o, const struct given *given)
 	}
 	clients = options_find(o, SIMULATE_CLIENTS, NULL) != NULL;
 	rate = options_find(o, SIMULATE_RATE, NULL) != NULL;
+	profile = options_find(o, SIMULATE_PROFILE, NULL) != NULL;
 	if (o->trace != NULL && rate)
 		why = "a trace has a rate of its own: no --rate";
 	else if (o->trace != NULL &&
 	    options_find(o, SIMULATE_SERVICE, NULL) != NULL)
 		why = "a trace has service times of its own: no --service";
-	else if (o->trace != NULL && o->profile_set)
+	else if (o->trace != NULL && profile)
 		why = "a trace has a profile of its own: no --profile";
 	else if (clients && o->trace != NULL)
 		why = "a trace has connections of its own: no --clients";
 	else if (clients && rate)
 		why = "clients come when they have been served: no --rate";
-	else if (clients && o->profile_set)
+	else if (clients && profile)
 		why = "clients come when they have been served: no --profile";
 	else if (!clients && options_find(o, SIMULATE_THINK, NULL) != NULL)
 		why = "it is clients who think: --think goes with --clients";
@@ -431,6 +430,8 @@ static void
 options_load(const struct options *o, const struct conf *conf,
     struct load_app *apps, struct load_spec *out)
 {
+	const enum profile_kind kind = o->profile.kind;
+
 	/*
 	 * Each name must be that of an app whose connections the pool hands
 	 * out: workers that listen themselves take as many as they like.
@@ -438,13 +439,15 @@ options_load(const struct options *o, const struct conf *conf,
 	for (const struct given *g = o->given; g->name != NULL; g++) {
 		size_t n = (size_t)(options_value(g) - g->value);
 		const struct conf_app *app;
-		char name[256];
+		char *name;
 
 		if (n == 0)
 			continue;
-		(void)snprintf(
-		    name, sizeof(name), "%.*s", (int)n - 1, g->value);
+		name = strndup(g->value, n - 1);
+		if (name == NULL)
+			err(EX_OSERR, "simulate");
 		app = conf_find_app(conf, name);
+		free(name);
 		if (app == NULL || !app->pool.sessions)
 			options_misuse(g, g->value,
 			    app == NULL ? "there is no such app"
@@ -461,19 +464,11 @@ options_load(const struct options *o, const struct conf *conf,
 		.trace = o->trace,
 	};
 	if (o->length == 0 && o->trace == NULL)
-		switch (o->profile.kind) {
-		case PROFILE_BURST:
-			out->length = DEFAULT_BURSTS * o->profile.period;
-			break;
-		case PROFILE_DAY:
-			out->length = o->profile.period != 0
-			    ? o->profile.period
-			    : TSPAN_SECONDS(86400);
-			break;
-		default:
-			out->length = DEFAULT_LENGTH;
-			break;
-		}
+		out->length = kind == PROFILE_BURST
+		    ? DEFAULT_BURSTS * o->profile.period
+		    : kind != PROFILE_DAY    ? DEFAULT_LENGTH
+		    : o->profile.period != 0 ? o->profile.period
+					     : TSPAN_SECONDS(86400);
 	for (size_t i = 0; i < conf->apps_len; i++)
 		options_load_app(o, conf, &conf->apps[i], &apps[i]);
 }

@@ -206,7 +206,6 @@ result_fini(struct result *r)
 	free(r->apps);
 }
 
-/* Connections turned away. */
 static inline uint64_t
 result_refusals(const struct result_app *r)
 {
@@ -215,7 +214,6 @@ result_refusals(const struct result_app *r)
 
 /* --- load.c: connections in the order of their arrival ------------------ */
 
-/* How long a worker needs for one connection. */
 enum service_kind {
 	SERVICE_FIXED, /* always `mean` */
 	SERVICE_EXPONENTIAL, /* of that mean */
@@ -252,8 +250,7 @@ struct profile {
 	tspan period; /* over 0; DAY: may be 0, then it is the run */
 };
 
-/* The highest rate of a profile over its mean. */
-double load_peak(const struct profile *p);
+double load_peak(const struct profile *p); /* of the rate, over its mean */
 
 struct load_app {
 	const char *name; /* as a trace calls it */
@@ -309,7 +306,6 @@ void load_close(struct load_source *l);
  */
 enum load_got load_look(struct load_source *l, tstamp *at_out);
 
-/* The arrival that load_look() has told of. */
 struct arrival load_take(struct load_source *l);
 
 /* A connection has ended, now: a client of the app thinks, and comes again. */
@@ -395,30 +391,26 @@ bool engine_run(const struct load_spec *spec, tspan start_time,
 void engine_start(
     struct engine *e, uint32_t worker, uint32_t app, uint32_t concurrency);
 
-/*
- * The worker finishes what it has, unread requests included, and exits. It may
- * be given no more, and counts no longer.
- */
+/* The worker finishes what it has, unread requests included, and exits. */
 void engine_stop(struct engine *e, uint32_t worker);
-
 void engine_kill(struct engine *e, uint32_t worker);
 
-/* Gives a worker that is ready a request that no worker holds. */
+/* The worker is ready, and no worker holds the request. */
 void engine_give(struct engine *e, uint32_t worker, uint32_t request);
 
 /* Takes the oldest request back that the worker has not read; ILIST_NONE. */
 uint32_t engine_take(struct engine *e, uint32_t worker);
 
-/* Ends a request that no worker holds. */
 enum engine_refusal {
 	ENGINE_REFUSED,
 	ENGINE_OVERFLOWED, /* its backlog is full */
 	ENGINE_TIMED_OUT,
 };
 
+/* No worker holds the request. */
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
-/* The app's promise, and the workers that it needs for that. */
+/* The app's promise, and workers for that. */
 void engine_need(
     struct engine *e, uint32_t app, tspan target_wait, uint32_t need);
 
@@ -436,31 +428,23 @@ void engine_play(const struct conf *conf, const struct load_spec *spec,
 
 extern const char *const service_names[], *const profile_names[];
 
-/* Room for whatever is shown. */
 struct words {
 	char text[96];
 };
 
-/* Three places at most: "0", "12.3us", "250ms", "1.5s", "2m30s", "1h". */
-struct words words_span(tspan span);
+struct words words_span(tspan span); /* "0", "12.3us", "1.5s", "2m30s" */
+struct words words_count(uint64_t n); /* "1,234,567" */
+struct words words_number(double n); /* "0.25", "12.3", "4711" */
 
-/* "1,234,567" */
-struct words words_count(uint64_t n);
-
-/* Three places at most, and no exponent: "0.25", "12.3", "4711". */
-struct words words_number(double n);
+struct words words_profile(const struct profile *p); /* "burst:10,5s,1m" */
+struct words words_service(const struct service *s); /* "exponential:50ms" */
 
 /* The wait that a share of the connections did not exceed. */
 struct words words_wait(const struct result_app *r, double share);
 
-/* As they are read: "burst:10,5s,1m", "exponential:50ms". */
-struct words words_profile(const struct profile *p);
-struct words words_service(const struct service *s);
-
 /* --- view.c and picture.c ----------------------------------------------- */
 
-/* 99 of 100 connections shall not wait longer. */
-#define VERDICT_WAIT TSPAN_MSECONDS(100)
+#define VERDICT_WAIT TSPAN_MSECONDS(100) /* of 99 in 100 connections */
 
 enum verdict_kind {
 	VERDICT_IDLE, /* no connection came */
@@ -481,7 +465,6 @@ struct verdict {
 	uint32_t ceiling; /* over all apps */
 };
 
-/* The question that a result answers. */
 struct simulation {
 	const char *config; /* a file */
 	struct load_spec load;

@@ -112,41 +112,35 @@ words_wait(const struct result_app *r, double share)
 	return words_span(histogram_share(&r->wait, share));
 }
 
-static void
-words_add(struct words *w, const char *separator, struct words more)
-{
-	(void)strlcat(w->text, separator, sizeof(w->text));
-	(void)strlcat(w->text, more.text, sizeof(w->text));
-}
-
 struct words
 words_profile(const struct profile *p)
 {
-	struct words w = { "" };
+	struct words w;
 
 	(void)strlcpy(w.text, profile_names[p->kind], sizeof(w.text));
-	if (p->kind == PROFILE_BURST) {
-		words_add(&w, ":", words_number(p->factor));
-		words_add(&w, ",", words_span(p->burst));
-		words_add(&w, ",", words_span(p->period));
-	} else if (p->kind == PROFILE_DAY && p->period != 0) {
-		words_add(&w, ":", words_span(p->period));
-	}
+	if (p->kind == PROFILE_BURST)
+		(void)snprintf(w.text, sizeof(w.text),
+		    "burst:%.24s,%.24s,%.24s", words_number(p->factor).text,
+		    words_span(p->burst).text, words_span(p->period).text);
+	else if (p->kind == PROFILE_DAY && p->period != 0)
+		(void)snprintf(w.text, sizeof(w.text), "day:%.24s",
+		    words_span(p->period).text);
 	return w;
 }
 
 struct words
 words_service(const struct service *s)
 {
-	struct words w = { "" };
+	const bool share = s->kind == SERVICE_BIMODAL;
+	struct words w, second = { "" };
 
-	(void)strlcpy(w.text, service_names[s->kind], sizeof(w.text));
-	words_add(&w, ":", words_span(s->mean));
 	if (s->kind == SERVICE_LOGNORMAL)
-		words_add(&w, ",", words_number(s->sigma));
+		second = words_number(s->sigma);
 	else if (s->kind >= SERVICE_UNIFORM)
-		words_add(&w, ",", words_span(s->other));
-	if (s->kind == SERVICE_BIMODAL)
-		words_add(&w, ",", words_with_unit(s->share * 100, "%"));
+		second = words_span(s->other);
+	(void)snprintf(w.text, sizeof(w.text), "%s:%.24s%s%.24s%s%.24s",
+	    service_names[s->kind], words_span(s->mean).text,
+	    second.text[0] == '\0' ? "" : ",", second.text, share ? "," : "",
+	    share ? words_with_unit(s->share * 100, "%").text : "");
 	return w;
 }

@@ -336,7 +336,7 @@ testJsonHoldsNamesOfAnyLength() {
 		command = {"/bin/true"}
 	}
 	END
-	"$APPPOOLCTL" simulate -c "$DIR/long.conf" --rate 5 --for 10s -j \
+	"$APPPOOLCTL" simulate -c "$DIR/long.conf" --rate "$name=5" --for 10s -j \
 	    >"$DIR/out" 2>"$DIR/err"
 	assertEquals 0 $?
 	assertEquals '70000 70000' "$(python 'import json, sys
