@@ -133,12 +133,12 @@ void process_detach(struct pool *p, uint32_t process);
 /* Frees the number of a process that is dead or never lived. */
 void process_free(struct pool *p, uint32_t process);
 
-/* When something comes due in its life; to be set anew when that moves. */
-tstamp process_deadline(const struct pool *p, uint32_t process);
+/*
+ * With act does what is due in its life, without it tells when something will
+ * be: the deadline that process_arm() sets anew when that moves.
+ */
+tstamp process_live(struct pool *p, uint32_t process, bool act);
 void process_arm(struct pool *p, uint32_t process);
-
-/* Does what is due; true: as process_ready(). */
-bool process_tick(struct pool *p, uint32_t process);
 
 /* --- queue.c: connections that wait, for a lock or for a process --------- */
 

@@ -360,119 +360,94 @@ process_session_due(
 	return tstamp_min(late, slow);
 }
 
-/*
- * Whether something is proven once this process has lived for min_server_life:
- * it is the first of its generation, or was started after the last failure.
- */
-static bool
-process_proves(const struct app *a, const struct process *x)
-{
-	if (x->generation > a->proven)
-		return true;
-	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
-	    x->started > a->backoff.failed_at;
-}
-
-/* When max_lifetime ends; TSTAMP_NEVER: at no time. */
-static tstamp
-process_old_at(const struct app *a, const struct process *x)
-{
-	tspan most = a->options.max_lifetime;
-	double jitter = (double)most / 10 * x->jitter / 4294967296;
-
-	if (most == 0 || x->outdated != 0)
-		return TSTAMP_NEVER;
-	return tstamp_add(x->started, most + (tspan)jitter);
-}
-
 tstamp
-process_deadline(const struct pool *p, uint32_t process)
+process_live(struct pool *p, uint32_t process, bool act)
 {
-	const struct process *x = &p->processes[process];
-	const struct app *a = &p->apps[x->app];
-	tstamp at = TSTAMP_NEVER;
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	const struct app_options *o = &a->options;
+	tstamp at = TSTAMP_NEVER, due;
 	bool slow;
 
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
 		if (x->queued)
 			return TSTAMP_NEVER;
-		return x->executed != 0
-		    ? tstamp_add(x->executed, a->options.ready_after)
-		    : tstamp_add(x->started, a->options.start_timeout);
-	case PROCESS_IDLE:
-	case PROCESS_ACTIVE:
+		at = x->executed != 0
+		    ? tstamp_add(x->executed, o->ready_after)
+		    : tstamp_add(x->started, o->start_timeout);
+		if (act && x->executed != 0)
+			(void)process_ready(p, process);
+		else if (act)
+			process_escalate(
+			    p, process, STEP_TERM, END_START_TIMEOUT);
+		return at;
+	case PROCESS_GONE:
+	case PROCESS_DYING:
+		return TSTAMP_NEVER;
+	default:
 		if (!ilist_empty(&x->conns))
 			at = process_session_due(p, x, &slow);
-		if (x->cooling)
-			at = tstamp_min(at, x->cool_until);
-		if (process_proves(a, x))
-			at = tstamp_min(at,
-			    tstamp_add(x->started, a->options.min_server_life));
-		return tstamp_min(at, process_old_at(a, x));
-	case PROCESS_DETACHED:
-		return process_session_due(p, x, &slow);
-	case PROCESS_RETIRING:
-		at = process_session_due(p, x, &slow);
-		return tstamp_min(at, process_step_due(p, x));
-	case PROCESS_STOPPING:
-		return process_step_due(p, x);
-	default:
-		return TSTAMP_NEVER;
+		break;
 	}
+	if (act && at <= p->now) {
+		if (!slow) {
+			process_escalate(
+			    p, process, STEP_TERM, END_REQUEST_TIMEOUT);
+			return at;
+		}
+		p->conns[x->conns.first].slow = true;
+		actions_put(p, ACTION_SLOW, process, 0);
+	}
+	if ((process_traits[x->state] & READY) == 0) {
+		due = process_step_due(p, x);
+		if (act && due <= p->now) {
+			process_escalate(p, process,
+			    (enum process_step)(x->step + 1), x->end);
+			return due;
+		}
+		at = tstamp_min(at, due);
+	} else {
+		if (x->cooling && act && x->cool_until <= p->now) {
+			x->cooling = false;
+			room_file(p, process);
+		} else if (x->cooling) {
+			at = tstamp_min(at, x->cool_until);
+		}
+		/*
+		 * To live on proves something if it is the first of its
+		 * generation, or was started after the last failure.
+		 */
+		due = TSTAMP_NEVER;
+		if (x->generation > a->proven ||
+		    ((a->backoff.delay != 0 || a->failed_starts != 0) &&
+			x->started > a->backoff.failed_at))
+			due = tstamp_add(x->started, o->min_server_life);
+		if (act && due <= p->now) {
+			app_served(a, x);
+			app_forgive(a);
+		}
+		at = tstamp_min(at, due);
+		due = TSTAMP_NEVER;
+		if (o->max_lifetime != 0 && x->outdated == 0)
+			due = tstamp_add(x->started,
+			    o->max_lifetime +
+				(tspan)((double)o->max_lifetime / 10 *
+				    x->jitter / 4294967296));
+		if (act && due <= p->now)
+			process_outdate(p, process, END_LIFETIME);
+		at = tstamp_min(at, due);
+	}
+	if (act)
+		process_arm(p, process);
+	return at;
 }
 
 void
 process_arm(struct pool *p, uint32_t process)
 {
 	deadlines_set(
-	    &p->process_deadlines, process, process_deadline(p, process));
-}
-
-bool
-process_tick(struct pool *p, uint32_t process)
-{
-	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-	enum process_state s = x->state;
-	bool slow;
-
-	assert(s != PROCESS_DYING && s != PROCESS_GONE);
-	if (s == PROCESS_STARTING && x->executed != 0)
-		return process_ready(p, process);
-	if (s == PROCESS_STARTING) {
-		process_escalate(p, process, STEP_TERM, END_START_TIMEOUT);
-		return false;
-	}
-	if (s != PROCESS_STOPPING &&
-	    process_session_due(p, x, &slow) <= p->now) {
-		if (!slow) {
-			process_escalate(
-			    p, process, STEP_TERM, END_REQUEST_TIMEOUT);
-			return false;
-		}
-		p->conns[x->conns.first].slow = true;
-		actions_put(p, ACTION_SLOW, process, 0);
-	}
-	if (s == PROCESS_IDLE || s == PROCESS_ACTIVE) {
-		if (x->cooling && x->cool_until <= p->now) {
-			x->cooling = false;
-			room_file(p, process);
-		}
-		if (process_proves(a, x) &&
-		    p->now - x->started >= a->options.min_server_life) {
-			app_served(a, x);
-			app_forgive(a);
-		}
-		if (process_old_at(a, x) <= p->now)
-			process_outdate(p, process, END_LIFETIME);
-	} else if (process_step_due(p, x) <= p->now) {
-		process_escalate(
-		    p, process, (enum process_step)(x->step + 1), x->end);
-		return false;
-	}
-	process_arm(p, process);
-	return false;
+	    &p->process_deadlines, process, process_live(p, process, false));
 }
 
 /* --- names --------------------------------------------------------------- */

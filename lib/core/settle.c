@@ -353,6 +353,7 @@ void
 pool_tick(struct pool *p, tstamp now)
 {
 	uint32_t n, app;
+	bool starting;
 
 	settle_at(p, now);
 	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
@@ -361,7 +362,9 @@ pool_tick(struct pool *p, tstamp now)
 	while (pool_deadline(p) <= now) {
 		if (deadlines_first(&p->process_deadlines, &n) <= now) {
 			app = p->processes[n].app;
-			if (process_tick(p, n))
+			starting = p->processes[n].state == PROCESS_STARTING;
+			(void)process_live(p, n, true);
+			if (starting && p->processes[n].state == PROCESS_IDLE)
 				rollout_replace(p, app);
 			settle_app(p, app);
 			continue;

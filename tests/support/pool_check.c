@@ -85,7 +85,7 @@ check_process(struct pool *p, uint32_t process, struct tally *t)
 		break;
 	}
 	assert(deadlines_get(&p->process_deadlines, process) <=
-	    process_deadline(p, process));
+	    process_live(p, process, false));
 	/* Work conservation.  What is handed ahead by choice is not owed. */
 	assert(!room || ilist_empty(app_servable(a)) ||
 	    (a->options.prefetch_auto && x->home == HOME_PREFETCH));
