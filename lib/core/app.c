@@ -36,7 +36,7 @@ app_enter(struct app *a, enum app_event e)
 	assert(phases[a->phase][e] != HOLE);
 	a->phase = phases[a->phase][e];
 	a->leaving.at_rest = false;
-	app_touch(a, MARK_ALL);
+	a->touched |= MARK_ALL;
 }
 
 /* --- measures ------------------------------------------------------------ */
@@ -129,7 +129,7 @@ app_served(struct app *a, const struct process *x)
 	if (a->failed_starts == 0)
 		return;
 	a->failed_starts = 0;
-	app_touch(a, MARK_FAILURE);
+	a->touched |= MARK_FAILURE;
 }
 
 void
@@ -137,7 +137,7 @@ app_forgive(struct app *a)
 {
 	a->failed_starts = 0;
 	a->backoff = (struct backoff){ 0 };
-	app_touch(a, MARK_FAILURE);
+	a->touched |= MARK_FAILURE;
 }
 
 const char *

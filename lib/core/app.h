@@ -323,7 +323,7 @@ struct app_rollout {
 	uint32_t size; /* processes that it is to replace */
 	uint32_t ready; /* ready processes when it began */
 	uint32_t surge; /* processes beyond the ceilings; 0 but under way */
-	uint64_t stamp; /* processes started since have higher ones */
+	uint64_t stamp; /* those that replace others have higher ones */
 };
 
 /* Starts: for connections that wait, for the beginning, and of spare ones. */
@@ -419,12 +419,6 @@ struct app {
 	struct window session_time;
 };
 
-static inline void
-app_touch(struct app *a, enum app_mark marks)
-{
-	a->touched |= (uint8_t)marks;
-}
-
 /* Starting, idle and active processes: what min and max bound. */
 static inline uint32_t
 app_processes(const struct app *a)
@@ -483,13 +477,6 @@ static inline bool
 app_is_doubtful(const struct app *a)
 {
 	return app_rolling(a) && a->failed_starts > 0;
-}
-
-/* Whether the process is one that replaces others, if any are replaced. */
-static inline bool
-app_is_tried(const struct app *a, const struct process *x)
-{
-	return !app_rolling(a) || x->stamp > a->rollout.stamp;
 }
 
 /* A list of processes, from HOME_STARTING to HOME_LEAVING. */

@@ -56,7 +56,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 		 */
 		if (app_rolling(a) && x->generation != a->generation)
 			return;
-		app_touch(a, MARK_FAILURE);
+		a->touched |= MARK_FAILURE;
 		app_served(a, x);
 		if (a->backoff.until > p->now)
 			until = tstamp_min(until, a->backoff.until);
@@ -70,7 +70,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 		a->failure.jobs_done = 0;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && o->sessions) ||
-	    (young && app_rolling(a) && app_is_tried(a, x))) {
+	    (young && app_rolling(a) && x->stamp > a->rollout.stamp)) {
 		/*
 		 * Another start would fail, too: the program cannot be
 		 * executed, or the first process of a new generation has
@@ -89,7 +89,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	} else if (!young) {
 		return;
 	}
-	app_touch(a, MARK_FAILURE);
+	a->touched |= MARK_FAILURE;
 	backoff_failed(&a->backoff, x->started, o->restart_delay,
 	    o->restart_delay_max, &p->prng, p->now);
 	if (failed_at != p->now)

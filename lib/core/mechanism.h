@@ -31,12 +31,15 @@ least(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Something was done to the app on behalf of another: it is settled soon. */
+/*
+ * The app is settled at this time at the latest.  A later deadline may stay
+ * early: it costs one look, not one each.
+ */
 static inline void
-settle_soon(struct pool *p, uint32_t app)
+settle_by(struct pool *p, uint32_t app, tstamp at)
 {
-	if (p->now < deadlines_get(&p->app_deadlines, app))
-		deadlines_set(&p->app_deadlines, app, p->now);
+	if (at < deadlines_get(&p->app_deadlines, app))
+		deadlines_set(&p->app_deadlines, app, at);
 }
 
 /* --- actions.c: the ring of actions ------------------------------------- */

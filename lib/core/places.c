@@ -175,7 +175,7 @@ places_evict(struct pool *p, uint32_t to)
 	if (victim == ILIST_NONE)
 		return false;
 	process_stop(p, victim, END_EVICTED);
-	settle_soon(p, p->processes[victim].app);
+	settle_by(p, p->processes[victim].app, p->now);
 	return true;
 }
 
@@ -187,7 +187,7 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 
 	/* The app keeps its place in the line, unless it goes to the head. */
 	if (wanted > 0 && (n == 0 || missing)) {
-		app_touch(a, MARK_COUNT);
+		a->touched |= MARK_COUNT;
 		ilist_remove(&p->places, p->app_links, app);
 	}
 	if (missing)

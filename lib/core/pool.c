@@ -149,7 +149,7 @@ pool_app_change(
 {
 	settle_at(p, now);
 	queue_change(p, app, o);
-	app_touch(&p->apps[app], MARK_ALL);
+	p->apps[app].touched |= MARK_ALL;
 	settle_app(p, app);
 }
 
@@ -173,7 +173,7 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	pool_begin_anew(a);
 	rollout_add(p, app, ILIST_NONE);
 	settle_places(p);
-	app_touch(a, MARK_ALL);
+	a->touched |= MARK_ALL;
 	settle_app(p, app);
 }
 
@@ -182,7 +182,7 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
-	app_touch(&p->apps[app], MARK_ALL);
+	p->apps[app].touched |= MARK_ALL;
 	settle_app(p, app);
 }
 
@@ -262,7 +262,7 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 	for (uint32_t app = 0; app < p->napps; app++) {
 		if (p->apps[app].phase == APP_FREE)
 			continue;
-		app_touch(&p->apps[app], MARK_ALL);
+		p->apps[app].touched |= MARK_ALL;
 		settle_app(p, app);
 	}
 }

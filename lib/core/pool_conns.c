@@ -15,7 +15,7 @@ pool_call(struct app *a)
 	if (!a->failed || a->failure.called)
 		return;
 	a->failure.called = true;
-	app_touch(a, MARK_FAILURE);
+	a->touched |= MARK_FAILURE;
 }
 
 /* Gives the connection a number and a process, a place, or a refusal. */
@@ -99,7 +99,7 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 	if (a->intake.accepting == ACCEPTING_OPEN)
 		a->intake.pending_since = now;
 	a->intake.accepting = ACCEPTING_PENDING;
-	app_touch(a, MARK_WAITER | MARK_EMPTIED);
+	a->touched |= MARK_WAITER | MARK_EMPTIED;
 	settle_app(p, app);
 }
 
@@ -108,7 +108,7 @@ pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].intake.accepting = ACCEPTING_OPEN;
-	app_touch(&p->apps[app], MARK_WAITER | MARK_EMPTIED);
+	p->apps[app].touched |= MARK_WAITER | MARK_EMPTIED;
 	settle_app(p, app);
 }
 
@@ -126,7 +126,7 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 		pool_call(a);
 	l->backlog = app_is_shut(a) || a->phase == APP_DRAINED ? 0 : depth;
 	l->accepting = l->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN;
-	app_touch(a, MARK_WAITER | MARK_EMPTIED);
+	a->touched |= MARK_WAITER | MARK_EMPTIED;
 	settle_app(p, app);
 }
 

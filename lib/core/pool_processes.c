@@ -46,7 +46,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 	settle_at(p, now);
 	if (wanted && no_room) {
 		a->failure.rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
-		app_touch(a, MARK_FAILURE);
+		a->touched |= MARK_FAILURE;
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
 		failure_end(p, process, END_SPAWN);
@@ -100,7 +100,7 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 		else
 			a->figures.parked++;
 		/* An old process proves nothing of the new ones. */
-		if (app_is_tried(a, x))
+		if (x->stamp > a->rollout.stamp)
 			app_served(a, x);
 		app_measure(a, now - p->conns[conn].begun, now);
 	}
@@ -302,7 +302,7 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 			app_measure(a, now - p->conns[c].begun, now);
 		}
 		/* A session proves here what other apps prove by age. */
-		if (done && app_is_tried(a, x)) {
+		if (done && x->stamp > a->rollout.stamp) {
 			app_served(a, x);
 			app_forgive(a);
 		}

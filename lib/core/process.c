@@ -73,7 +73,7 @@ process_expire(struct pool *p, uint32_t process, bool expiring)
 
 	if (expiring == x->expiring)
 		return;
-	app_touch(&p->apps[x->app], MARK_COUNT);
+	p->apps[x->app].touched |= MARK_COUNT;
 	p->apps[x->app].expiring += expiring ? 1u : -1u;
 	x->expiring = expiring;
 }
@@ -93,7 +93,7 @@ process_event(struct pool *p, uint32_t process, enum process_event e)
 		return false;
 	if (s != x->state) {
 		if ((process_traits[x->state] & process_traits[s] & READY) == 0)
-			app_touch(a, MARK_COUNT);
+			a->touched |= MARK_COUNT;
 		process_count(p, x, -1u);
 		x->state = s;
 		process_count(p, x, 1);
@@ -202,7 +202,7 @@ process_ready(struct pool *p, uint32_t process)
 			a->start_time += (took - a->start_time) / 2;
 		app_time_stops(a);
 		/* The next growth, or `auto` stop, may be sooner. */
-		app_touch(a, MARK_GROWTH | MARK_COUNT);
+		a->touched |= MARK_GROWTH | MARK_COUNT;
 	}
 	(void)process_event(p, process, PROCESS_READY);
 	return x->state == PROCESS_IDLE;
@@ -257,7 +257,7 @@ process_set_apart(struct pool *p, struct process *x)
 	x->apart = true;
 	process_count(p, x, 1);
 	p->apps[x->app].apart++;
-	app_touch(&p->apps[x->app], MARK_COUNT);
+	p->apps[x->app].touched |= MARK_COUNT;
 	p->living--;
 }
 
@@ -367,7 +367,7 @@ process_live(struct pool *p, uint32_t process, bool act)
 	struct app *a = &p->apps[x->app];
 	const struct app_options *o = &a->options;
 	tstamp at = TSTAMP_NEVER, due;
-	bool slow;
+	bool slow = false;
 
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:

@@ -34,7 +34,7 @@ queue_unprefetch(struct pool *p, uint32_t conn)
 	if (p->processes[c->process].prefetched == conn)
 		p->processes[c->process].prefetched = p->conn_links[conn].next;
 	ilist_remove(&p->apps[c->app].prefetched, p->prefetch_links, conn);
-	app_touch(&p->apps[c->app], MARK_PREFETCH);
+	p->apps[c->app].touched |= MARK_PREFETCH;
 	c->prefetched = false;
 }
 
@@ -99,7 +99,7 @@ queue_leave(struct pool *p, uint32_t conn)
 	ilist_remove(a->options.limited && c->cleared ? &a->cleared : &a->queue,
 	    p->conn_links, conn);
 	if (app_waiting(a) == 0)
-		app_touch(a, MARK_EMPTIED);
+		a->touched |= MARK_EMPTIED;
 }
 
 /* Puts the connection where it belongs by its order of arrival. */
@@ -123,7 +123,7 @@ queue_insert(struct pool *p, uint32_t conn)
 			at = p->conn_links[at].next;
 	}
 	ilist_insert(queue, p->conn_links, conn, at);
-	app_touch(a, MARK_WAITER);
+	a->touched |= MARK_WAITER;
 	c->state = CONN_WAITING;
 	if (app_waiting(a) > a->figures.max_waiting)
 		a->figures.max_waiting = app_waiting(a);
@@ -270,7 +270,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 			x->prefetched = conn;
 		c->prefetched = true;
 		ilist_push_back(&a->prefetched, p->prefetch_links, conn);
-		app_touch(a, MARK_PREFETCH);
+		a->touched |= MARK_PREFETCH;
 	}
 	if (x->handed == x->request_limit)
 		process_expire(p, process, true);

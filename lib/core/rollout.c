@@ -22,10 +22,11 @@ rollout_set(
 {
 	struct app *a = &p->apps[app];
 
-	app_touch(a, MARK_COUNT);
+	a->touched |= MARK_COUNT;
 	p->surge = p->surge - a->rollout.surge + surge;
 	a->rollout.surge = surge;
 	a->rollout.state = (uint8_t)state;
+	a->rollout.stamp = state == ROLLOUT_UNDER_WAY ? p->stamps : 0;
 }
 
 void
@@ -49,7 +50,6 @@ rollout_add(struct pool *p, uint32_t app, uint32_t process)
 	struct app *a = &p->apps[app];
 
 	if (process == ILIST_NONE || !app_rolling(a)) {
-		a->rollout.stamp = p->stamps;
 		a->rollout.ready = app_ready(a);
 		rollout_set(p, app, ROLLOUT_UNDER_WAY, rollout_surge(a));
 		a->rollout.size = a->outdated;

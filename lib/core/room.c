@@ -87,7 +87,7 @@ room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 	if (busy == x->busy)
 		return;
 	if (a->busy == 0)
-		app_touch(a, MARK_LOAD);
+		a->touched |= MARK_LOAD;
 	a->busy += busy - x->busy;
 	x->busy = busy;
 	load_set(&a->load, (double)a->busy / whole, p->now);
@@ -124,7 +124,7 @@ room_unfile(struct pool *p, uint32_t process)
 		return;
 	if (x->home == HOME_ROOM &&
 	    p->process_links[process].next == ILIST_NONE)
-		app_touch(a, MARK_ROOM);
+		a->touched |= MARK_ROOM;
 	ilist_remove(room_home(p, x->app, x->home), p->process_links, process);
 	a->room.places -= x->places;
 	x->places = 0;
@@ -148,7 +148,7 @@ room_file(struct pool *p, uint32_t process)
 	/* The change may give the app room that it did not have. */
 	if (x->home >= HOME_PREFETCH && x->home != HOME_LEAVING &&
 	    (from < HOME_ROOM || (x->home >= HOME_ROOM && x->home <= from)))
-		app_touch(a, MARK_ROOM);
+		a->touched |= MARK_ROOM;
 	if (x->home == HOME_NONE)
 		return;
 	l = room_home(p, x->app, x->home);

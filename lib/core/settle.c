@@ -203,17 +203,6 @@ settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 	return TSTAMP_NEVER;
 }
 
-/* Makes the app's deadline earlier, if these marks call for that. */
-static void
-settle_arm(struct pool *p, uint32_t app, unsigned marks)
-{
-	tstamp at = settle_steps(p, app, marks, false);
-
-	/* A later deadline may stay early: it costs one look, not one each. */
-	if (at < deadlines_get(&p->app_deadlines, app))
-		deadlines_set(&p->app_deadlines, app, at);
-}
-
 /*
  * A free number resumes one app.  If that app has no use for the number,
  * pool_accept_resumed() leads back here, to the next app.
@@ -248,7 +237,7 @@ settle_app(struct pool *p, uint32_t app)
 	if (deadlines_get(&p->app_deadlines, app) <= p->now)
 		marks = MARK_ALL;
 	(void)settle_steps(p, app, marks, true);
-	settle_arm(p, app, marks);
+	settle_by(p, app, settle_steps(p, app, marks, false));
 	settle_places(p);
 	settle_numbers(p);
 }
@@ -266,7 +255,7 @@ settle_places(struct pool *p)
 		uint32_t app = p->places.first;
 
 		sizing_take_place(p, app);
-		settle_arm(p, app, 0);
+		settle_by(p, app, settle_steps(p, app, 0, false));
 	}
 	places_reconsider(p);
 	/* Spare processes come last: no connection waits for them. */
@@ -274,7 +263,7 @@ settle_places(struct pool *p)
 	     app < p->napps && p->denied > 0 && places_free(p, 0) > 0; app++)
 		if (p->apps[app].growing.spare == SPARE_DENIED) {
 			(void)sizing_spare(p, app, true);
-			settle_arm(p, app, 0);
+			settle_by(p, app, settle_steps(p, app, 0, false));
 		}
 }
 
@@ -295,9 +284,10 @@ pool_next_action(struct pool *p, struct action *out)
 			return true;
 		case ACTION_TAKE:
 			app->taking = false;
-			app_touch(app, MARK_PREFETCH);
+			app->touched |= MARK_PREFETCH;
 			if (queue_recall_due(p, app) > p->now) {
-				settle_arm(p, out->app, 0);
+				settle_by(p, out->app,
+				    settle_steps(p, out->app, 0, false));
 				continue; /* it is wanted no longer */
 			}
 			out->process = p->conns[app->prefetched.first].process;
@@ -371,7 +361,7 @@ pool_tick(struct pool *p, tstamp now)
 		}
 		(void)deadlines_first(&p->app_deadlines, &n);
 		deadlines_set(&p->app_deadlines, n, TSTAMP_NEVER);
-		app_touch(&p->apps[n], MARK_ALL);
+		p->apps[n].touched |= MARK_ALL;
 		settle_app(p, n);
 	}
 }

@@ -86,7 +86,7 @@ sizing_victim(const struct pool *p, uint32_t app)
 static void
 sizing_unmark(struct pool *p, struct app *a)
 {
-	app_touch(a, MARK_COUNT);
+	a->touched |= MARK_COUNT;
 	p->marked -= a->shrinking.marked;
 	a->shrinking.marked = 0;
 	a->shrinking.victims = 0;
@@ -138,7 +138,7 @@ sizing_use_slack(struct pool *p)
 			continue;
 		while (p->apps[app].shrinking.marked > 0)
 			sizing_stop_one_marked(p, app);
-		settle_soon(p, app);
+		settle_by(p, app, p->now);
 	}
 }
 
@@ -407,7 +407,7 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 	}
 	if (a->places_wanted > 0 || g->first > 0 ||
 	    (demand > 0 && bounds_under_own(a) > 0))
-		app_touch(a, MARK_GROWTH);
+		a->touched |= MARK_GROWTH;
 	return TSTAMP_NEVER;
 }
 
@@ -485,7 +485,7 @@ sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
 	if (s->marked == 0)
 		s->kill_at = tstamp_add(p->now,
 		    o->kill_interval - (p->now - s->origin) % o->kill_interval);
-	app_touch(a, MARK_COUNT);
+	a->touched |= MARK_COUNT;
 	s->marked++;
 	p->marked++;
 	return TSTAMP_NEVER;

@@ -508,7 +508,7 @@ static inline void
 world_touch(void)
 {
 	for (uint32_t app = 0; app < w.pool.napps && w.touches; app++)
-		app_touch(&w.pool.apps[app], MARK_ALL);
+		w.pool.apps[app].touched |= MARK_ALL;
 }
 
 static inline void
