@@ -511,7 +511,8 @@ app_max_queue(const struct app *a)
 	if (a->options.private_queue &&
 	    (!a->options.close_when_full || app_ready(a) > 0))
 		n = 0;
-	/* One must come in for a lock to be asked for, or a process started. */
+	/* A connection must come in for a lock, or for a process, to be asked
+	 * for. */
 	if (n == 0 &&
 	    (a->options.limited || a->renewing ||
 		(a->options.close_when_full && app_ready(a) == 0)))

@@ -146,7 +146,7 @@ places_idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 	if (!more &&
 	    (app_waiting(a) > 0 || a->intake.accepting != ACCEPTING_OPEN))
 		return ILIST_NONE;
-	/* To an app that has so much less it must give, even if busy. */
+	/* Even a busy app must give to one that has so much less. */
 	if (!more && app_processes(&p->apps[to]) > 0 && !places_can_spare(p, a))
 		return ILIST_NONE;
 	return room_list(p, from, 0)->last;

@@ -36,7 +36,7 @@ rollout_replace(struct pool *p, uint32_t app)
 
 	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]))
 		return;
-	/* An idle one, the last to be given a connection, or any. */
+	/* An idle process, the last to be given a connection, or any. */
 	if (n == ILIST_NONE || p->processes[n].outdated == 0)
 		for (n = room_next(p, app, ILIST_NONE);
 		     p->processes[n].outdated == 0;)
