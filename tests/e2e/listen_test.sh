@@ -466,19 +466,12 @@ testAListeningAppThatComesBackServesAtItsAddressesAgain() {
 	assertContains "$(web hello)" hello
 }
 
-# processor_is_used: by a process of the app.
-processor_is_used() {
-	[ "$(status apps web load | cut -d. -f1)" -gt 0 ]
-}
-
-# Its own process is busy, and closes its socket when it is asked to stop.
+# Its own process accepts nothing more.
 testABacklogOutlivesTheAbsenceOfItsListeningApp() {
 	listens_or_not listen unix:web.sock
-	sed -i 's/ready_after = .*ms/& update_interval = 200ms/' "$DIR/pool.conf"
 	pool_start
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text burn 2>"$DIR/burner"
-	await processor_is_used
+	former=$(status apps web workers 0 pid)
+	pause_process "$former"
 	behind_many 3 hello
 	await status_is 3 apps web backlog
 	listens_or_not native unix:web.sock
@@ -489,6 +482,7 @@ testABacklogOutlivesTheAbsenceOfItsListeningApp() {
 	finish "$MANY"
 	assertEquals 3 "$(grep -c ' hello$' "$DIR/many")"
 	assertContains "$(web hello)" hello
+	kill -CONT "$former"
 }
 
 # The file is read in its order: the app that the address leaves comes first.
