@@ -33,6 +33,7 @@
 #include "../support/options.h"
 #include "../support/pool_check.h"
 #include "../support/samples.h"
+#include "../support/usable.h"
 
 /* Waiters of each app, when it is full. */
 #define WAITERS 5
@@ -71,31 +72,16 @@ static struct decide sizes[] = {
 static struct app_options
 decide_options(const struct decide *d)
 {
-	return (struct app_options){
-		.min_processes = d->processes,
-		.max_processes = d->processes,
-		.concurrency = 1,
-		.update_interval = TSPAN_SECONDS(10),
-		.gain = 0.5,
-		.grow_threshold = 90,
-		.multi_threshold = 50,
-		.kill_interval = TSPAN_SECONDS(60),
-		.max_queue = 100,
-		.retry_limit = 10,
-		.start_limit = 5,
-		.sessions = true,
-		.queue_timeout = TSPAN_SECONDS(30),
-		.start_delay = TSPAN_MSECONDS(100),
-		.stop_delay = TSPAN_SECONDS(10),
-		.max_idle_time = TSPAN_SECONDS(300),
-		.start_timeout = TSPAN_SECONDS(30),
-		.pickup_timeout = TSPAN_SECONDS(10),
-		.restart_delay = TSPAN_SECONDS(1),
-		.restart_delay_max = TSPAN_SECONDS(60),
-		.min_server_life = TSPAN_SECONDS(30),
-		.stop_timeout = TSPAN_SECONDS(30),
-		.kill_timeout = TSPAN_SECONDS(5),
-	};
+	struct app_options o = usable_options();
+
+	o.min_processes = o.max_processes = d->processes;
+	o.multi_threshold = 50;
+	o.queue_timeout = TSPAN_SECONDS(30);
+	o.start_delay = TSPAN_MSECONDS(100);
+	o.stop_delay = TSPAN_SECONDS(10);
+	o.max_idle_time = TSPAN_SECONDS(300);
+	o.min_server_life = TSPAN_SECONDS(30);
+	return o;
 }
 
 static void

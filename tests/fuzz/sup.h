@@ -26,6 +26,7 @@
 #include "sys/wire.h"
 
 #include "../support/pool_check.h"
+#include "../support/usable.h"
 #include "../unit/still.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -47,22 +48,6 @@ static struct conf conf = { .max_processes = WORKERS };
 static struct conf_app web = {
 	.name = (char *)"web",
 	.handoff = CONF_HANDOFF_NATIVE,
-	.pool.sessions = true,
-	.pool.max_processes = WORKERS,
-	.pool.concurrency = 1,
-	.pool.max_queue = CONNS,
-	.pool.retry_limit = 2,
-	.pool.start_limit = 3,
-	.pool.update_interval = TSPAN_SECONDS(10),
-	.pool.gain = 0.5,
-	.pool.grow_threshold = 90,
-	.pool.kill_interval = TSPAN_SECONDS(60),
-	.pool.start_timeout = TSPAN_SECONDS(30),
-	.pool.pickup_timeout = TSPAN_SECONDS(10),
-	.pool.restart_delay = TSPAN_SECONDS(1),
-	.pool.restart_delay_max = TSPAN_SECONDS(60),
-	.pool.stop_timeout = TSPAN_SECONDS(30),
-	.pool.kill_timeout = TSPAN_SECONDS(5),
 };
 static const struct pool_limits limits = {
 	.apps = 1, .processes = WORKERS, .conns = CONNS, .sessions = 8
@@ -116,6 +101,11 @@ sup_start(void)
 	sup.config = &conf;
 	RB_INIT(&sup.pids);
 	timer_init(&sup.sampling.timer, sampling_round);
+	web.pool = usable_options();
+	web.pool.max_processes = WORKERS;
+	web.pool.max_queue = CONNS;
+	web.pool.retry_limit = 2;
+	web.pool.start_limit = 3;
 }
 
 /* Begins with an empty pool, and `web` as the app is to be. */

@@ -18,7 +18,6 @@
 
 static struct loop loop;
 static struct acceptor acceptor;
-static char dir[] = "/tmp/acceptor_test.XXXXXX";
 static char path[64];
 
 static unsigned arrivals;
@@ -89,6 +88,7 @@ reopen(struct acceptor *a, tstamp at)
 static void
 begin(void)
 {
+	CHECK_FILE(path, "sock");
 	static const struct acceptor_ops ops = {
 		.admits = admits,
 		.arrived = arrived,
@@ -215,16 +215,4 @@ TEST(hiding_a_unix_socket_removes_its_file_alone)
 	acceptor.lane = NULL;
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/sock", dir);
-	check_all();
-	(void)rmdir(dir);
-	return check_finish();
-}
+TESTS(begin, end)

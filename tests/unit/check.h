@@ -46,6 +46,7 @@ static struct {
 	void (*begin)(void); /* before and after each function; or NULL */
 	void (*end)(void);
 	struct check_test *first, *last;
+	char folder[32]; /* of check_file() */
 	unsigned passed;
 	unsigned total;
 	bool failed;
@@ -110,6 +111,9 @@ static struct {
 		check_all(); \
 		return check_finish(); \
 	}
+
+/* Stores the name of a file in a folder that is empty and goes at the end. */
+#define CHECK_FILE(path, name) check_file(path, sizeof(path), name)
 
 #define RUN(function) check_run(#function, function, false)
 #define RUN_ALONE(function) check_run(#function, function, true)
@@ -183,6 +187,15 @@ check_near(double expected, double actual, const char *text, const char *file,
 	check_fail(file, line);
 	fprintf(stderr, "%s is %.17g, not %.17g\n", text, actual, expected);
 	return false;
+}
+
+static inline void
+check_file(char *path, size_t size, const char *name)
+{
+	if (check.folder[0] == '\0' &&
+	    mkdtemp(strcpy(check.folder, "/tmp/unit.XXXXXX")) == NULL)
+		abort();
+	(void)snprintf(path, size, "%s/%s", check.folder, name);
 }
 
 static inline void
@@ -274,6 +287,7 @@ check_start(int argc, char **argv)
 static inline int
 check_finish(void)
 {
+	(void)rmdir(check.folder);
 	printf("## passed=%u total=%u\n", check.passed, check.total);
 	if (check.only != NULL && check.total == 0)
 		return EXIT_FAILURE;

@@ -14,9 +14,8 @@
 #include "check.h"
 #include "control/control.h"
 #include "control/room.h"
-#include "core/pool.h"
-#include "daemon/group.h"
 #include "daemon/state.h"
+#include "standing.h"
 #include "still.h"
 #include "sys/fdpass.h"
 
@@ -31,18 +30,7 @@
 /* The answer to `version`. */
 #define VERSION "apppoold " APPPOOL_VERSION "\n"
 
-static struct supervisor sup;
-static struct conf conf;
-static struct conf_app app;
-static struct group *groups[1];
-static struct worker *workers[4];
-static struct group group;
-static struct keepers keepers;
-static struct keeper_app keeper;
-static char dir[] = "/tmp/control_test.XXXXXX";
 static char path[64], other_path[64];
-static char app_name[] = "web";
-static char conf_name[] = "/etc/pool.conf";
 
 static unsigned stops;
 static uint32_t spare;
@@ -134,79 +122,47 @@ static size_t ndialled;
 static void
 begin(void)
 {
-	static const struct pool_limits limits = { 1, 4, 4, 1 };
-	static const struct app_options options = {
-		.min_processes = 1,
-		.max_processes = 2,
-		.concurrency = 1,
-		.update_interval = TSPAN_SECONDS(10),
-		.gain = 0.5,
-		.grow_threshold = 90,
-		.multi_threshold = 50,
-		.kill_interval = TSPAN_SECONDS(60),
-		.max_queue = 1,
-		.start_limit = 1,
-		.sessions = true,
-		.start_timeout = TSPAN_SECONDS(3600),
-		.restart_delay = TSPAN_SECONDS(1),
-		.restart_delay_max = TSPAN_SECONDS(1),
-	};
-
 	now = TSPAN_SECONDS(1000);
-	memset(&sup, 0, sizeof(sup));
-	memset(&group, 0, sizeof(group));
-	memset(workers, 0, sizeof(workers));
+	standing_begin(4, now);
+	CHECK_FILE(path, "sock");
+	CHECK_FILE(other_path, "other");
+	CHECK_EQ(0, chmod(check.folder, 0755));
 	stops = 0;
 	spare = UINT32_MAX;
 	reload.refs = 0;
-	conf = (struct conf){
-		.file = conf_name,
-		.control = path,
-		.control_mode = 0666,
-		.control_gid = (gid_t)-1,
-	};
-	app = (struct conf_app){ .name = app_name, .pool.min_processes = 1 };
-	sup.config = &conf;
-	sup.groups = groups;
-	sup.workers = workers;
+	conf.control = path;
+	conf.control_mode = 0666;
+	conf.control_gid = (gid_t)-1;
 	(void)loop_init(&sup.loop, &still_clock);
 	(void)ring_init(&sup.events, EVENTS_SIZE);
 	NEED(lane_start(&sup.looker, &sup.loop, "looker", NULL) == 0);
-	sup.pool_memory = calloc(1, pool_memory(&limits));
-	pool_init(&sup.pool, &limits, sup.pool_memory, 4, 1, now);
-	group.sup = &sup;
-	group.conf = &app;
-	TAILQ_INIT(&group.listeners);
-	TAILQ_INIT(&keepers.stalled);
-	sup.keepers = &keepers;
-	group.keeper = &keeper;
-	group.app = pool_app_add(&sup.pool, &options, now);
-	groups[0] = &group;
-	NEED(poolcounter_init(&sup) == 0);
+	web.pool.min_processes = 1;
+	web.pool.max_processes = 2;
+	web.pool.max_queue = 1;
+	web.pool.multi_threshold = 50;
+	web.pool.start_limit = 1;
+	web.pool.start_timeout = TSPAN_SECONDS(3600);
+	web.pool.restart_delay_max = TSPAN_SECONDS(1);
+	(void)standing_add(&web, now);
 	(void)control_register(&sup, command_run);
 	clients = sup.control_arg;
 	CHECK_EQ(0, reconfigure(&sup));
 }
 
-/* Clients and listeners that a test has left are closed. */
+/* Clients that a test has left are closed. */
 static void
 end(void)
 {
-	struct app_listener *l;
-
-	while ((l = TAILQ_FIRST(&group.listeners)) != NULL) {
-		TAILQ_REMOVE(&group.listeners, l, next);
-		free(l);
-	}
 	while (ndialled > 0)
 		if (dialled[--ndialled] != -1)
 			(void)close(dialled[ndialled]);
 	close_control(&sup);
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
-	poolcounter_fini(&sup);
 	loop_fini(&sup.loop);
 	ring_fini(&sup.events);
-	free(sup.pool_memory);
+	standing_end();
+	(void)unlink(path);
+	(void)unlink(other_path);
 }
 
 /* Turns the loop until three turns are idle. */
@@ -229,8 +185,8 @@ spawn(bool works)
 		if (a.kind != ACTION_SPAWN)
 			continue;
 		if (!works) {
-			(void)snprintf(group.failure.why,
-			    sizeof(group.failure.why), "no such program");
+			(void)snprintf(groups[0]->failure.why,
+			    sizeof(groups[0]->failure.why), "no such program");
 			pool_spawn_failed(&sup.pool, a.process, false, now);
 			return;
 		}
@@ -439,7 +395,7 @@ grow_status(void)
 		l = calloc(1, sizeof(*l));
 		l->acceptor.listener.fd = -1;
 		memset(l->address, 'a', sizeof(l->address) - 1);
-		TAILQ_INSERT_TAIL(&group.listeners, l, next);
+		TAILQ_INSERT_TAIL(&groups[0]->listeners, l, next);
 	}
 }
 
@@ -615,7 +571,7 @@ TEST(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over)
 	fds[0] = ask("reload\n");
 	turn();
 	NEED(reload.refs == 1);
-	pool_app_restart(&sup.pool, group.app, now);
+	pool_app_restart(&sup.pool, groups[0]->app, now);
 	for (unsigned i = 1; i < WAITERS; i++) {
 		fds[i] = ask("wait\n");
 		turn();
@@ -959,19 +915,4 @@ TEST(a_follower_who_does_not_read_still_counts_as_one_that_waits)
 	CHECK_EQ(0, clients->nwaiting);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	if (mkdtemp(dir) == NULL || chmod(dir, 0755) == -1)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/sock", dir);
-	(void)snprintf(other_path, sizeof(other_path), "%s/other", dir);
-	check_all();
-	(void)unlink(path);
-	(void)unlink(other_path);
-	(void)rmdir(dir);
-	return check_finish();
-}
+TESTS(begin, end)

@@ -9,64 +9,24 @@
 
 #include "check.h"
 #include "control/room.h"
-#include "core/pool.h"
-#include "daemon/group.h"
-#include "daemon/worker.h"
+#include "standing.h"
 #include "sys/log.h"
 
 #define LISTENERS 2000
 
-static struct supervisor sup;
-static struct conf conf;
-static struct conf_app app;
-static struct group group;
-static struct keepers keepers;
-static struct keeper_app keeper;
-static struct group *groups[1];
-static struct worker *workers[1];
-static struct app_listener *listeners;
 static struct dump *dump;
-static char dir[] = "/tmp/dump_test.XXXXXX";
 static char path[64];
 static char log_path[64];
-static char app_name[] = "web";
-static char conf_name[] = "/etc/pool.conf";
 static const tstamp now = TSPAN_SECONDS(1000);
 
 static void
 begin(void)
 {
-	static const struct pool_limits limits = { 1, 1, 1, 1 };
-	static const struct app_options options = {
-		.max_processes = 1,
-		.concurrency = 1,
-		.update_interval = TSPAN_SECONDS(10),
-		.gain = 0.5,
-		.grow_threshold = 90,
-		.multi_threshold = 50,
-		.kill_interval = TSPAN_SECONDS(60),
-		.start_limit = 1,
-		.sessions = true,
-	};
-
-	memset(&sup, 0, sizeof(sup));
-	memset(&group, 0, sizeof(group));
-	conf = (struct conf){ .file = conf_name, .dump_file = path };
-	app = (struct conf_app){ .name = app_name };
-	NEED(poolcounter_init(&sup) == 0);
-	sup.config = &conf;
-	sup.groups = groups;
-	sup.workers = workers;
-	sup.pool_memory = calloc(1, pool_memory(&limits));
-	pool_init(&sup.pool, &limits, sup.pool_memory, 1, 1, now);
-	group.sup = &sup;
-	group.conf = &app;
-	TAILQ_INIT(&group.listeners);
-	TAILQ_INIT(&keepers.stalled);
-	sup.keepers = &keepers;
-	group.keeper = &keeper;
-	group.app = pool_app_add(&sup.pool, &options, now);
-	groups[0] = &group;
+	CHECK_FILE(path, "dump");
+	CHECK_FILE(log_path, "log");
+	standing_begin(1, now);
+	conf.dump_file = path;
+	(void)standing_add(&web, now);
 	CHECK_EQ(0, loop_init(&sup.loop, NULL));
 	(void)lane_start(&sup.looker, &sup.loop, "looker", NULL);
 }
@@ -75,14 +35,9 @@ begin(void)
 static void
 grow(void)
 {
-	listeners = calloc(LISTENERS, sizeof(*listeners));
-	for (unsigned i = 0; i < LISTENERS; i++) {
-		listeners[i].acceptor.listener.fd = -1;
-		(void)snprintf(listeners[i].address,
-		    sizeof(listeners[i].address),
-		    "unix:/run/a/rather/long/name/of/a/socket/%u", i);
-		TAILQ_INSERT_TAIL(&group.listeners, &listeners[i], next);
-	}
+	for (unsigned i = 0; i < LISTENERS; i++)
+		standing_listen(
+		    groups[0], "unix:/run/a/rather/long/name/of/a/socket");
 }
 
 static void
@@ -90,10 +45,7 @@ end(void)
 {
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
-	poolcounter_fini(&sup);
-	free(sup.pool_memory);
-	free(listeners);
-	listeners = NULL;
+	standing_end();
 	(void)unlink(path);
 }
 
@@ -132,7 +84,7 @@ content(const char *file)
 static unsigned
 leftovers(void)
 {
-	DIR *d = opendir(dir);
+	DIR *d = opendir(check.folder);
 	const struct dirent *e;
 	unsigned n = 0;
 
@@ -230,17 +182,4 @@ TEST(without_dump_file_the_dump_is_in_the_log)
 	(void)unlink(log_path);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	if (mkdtemp(dir) == NULL)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/dump", dir);
-	(void)snprintf(log_path, sizeof(log_path), "%s/log", dir);
-	check_all();
-	(void)rmdir(dir);
-	return check_finish();
-}
+TESTS(begin, end)

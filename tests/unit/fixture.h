@@ -23,6 +23,8 @@
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
+#include "../support/usable.h"
+
 #include "check.h"
 
 #define FIXTURE_MAX 512
@@ -51,25 +53,9 @@ fixture_defaults(void)
 		.handoff = CONF_HANDOFF_NATIVE,
 		.program.output = CONF_OUTPUT_NULL,
 		.watch = fixture_none,
-		.pool.sessions = true,
-		.pool.min_processes = 0,
-		.pool.max_processes = FIXTURE_MAX,
-		.pool.concurrency = 1,
-		.pool.max_queue = 100,
-		.pool.retry_limit = 10,
-		.pool.start_limit = 5,
-		.pool.update_interval = TSPAN_SECONDS(10),
-		.pool.gain = 0.5,
-		.pool.grow_threshold = 90,
-		.pool.multi_threshold = 0,
-		.pool.kill_interval = TSPAN_SECONDS(60),
-		.pool.start_timeout = TSPAN_SECONDS(30),
-		.pool.pickup_timeout = TSPAN_SECONDS(10),
-		.pool.restart_delay = TSPAN_SECONDS(1),
-		.pool.restart_delay_max = TSPAN_SECONDS(60),
-		.pool.stop_timeout = TSPAN_SECONDS(30),
-		.pool.kill_timeout = TSPAN_SECONDS(5),
+		.pool = usable_options(),
 	};
+	fixture.web.pool.max_processes = FIXTURE_MAX;
 }
 
 static inline tstamp

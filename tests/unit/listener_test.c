@@ -27,7 +27,6 @@
 #include "../support/nodiag.h"
 #include "check.h"
 
-static char folder[] = "/tmp/apppoold-listener-test.XXXXXX";
 static char path[64];
 static struct sockaddr_in loopback;
 
@@ -324,7 +323,7 @@ TEST(a_failure_leaves_no_file_behind)
 TEST(a_folder_that_somebody_has_locked_can_be_listened_in)
 {
 	struct listener_spec spec = spec_of(UNIX);
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open(check.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	NEED(flock(fd, LOCK_EX) == 0);
 	check_accepts(&spec);
@@ -717,9 +716,7 @@ TEST_ALONE(a_held_lock_of_a_shared_socket_holds_up_nothing)
 int
 main(int argc, char **argv)
 {
-	if (mkdtemp(folder) == NULL)
-		return EXIT_FAILURE;
-	snprintf(path, sizeof(path), "%s/sock", folder);
+	CHECK_FILE(path, "sock");
 	loopback.sin_family = AF_INET;
 	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 
@@ -732,6 +729,5 @@ main(int argc, char **argv)
 		RUN(shutting_a_listener_loses_no_connection);
 	}
 
-	rmdir(folder);
 	return check_finish();
 }

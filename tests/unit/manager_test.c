@@ -10,7 +10,6 @@
 
 #include "check.h"
 
-static char folder[] = "/tmp/apppoold-manager-test.XXXXXX";
 static char path[64];
 
 /* --- sockets ------------------------------------------------------------ */
@@ -197,10 +196,7 @@ a_manager_that_does_not_read_is_not_waited_for(void)
 int
 main(int argc, char **argv)
 {
-	if (mkdtemp(folder) == NULL)
-		return EXIT_FAILURE;
-	snprintf(path, sizeof(path), "%s/notify", folder);
-
+	CHECK_FILE(path, "notify");
 	check_start(argc, argv);
 	RUN_ALONE(descriptors_are_found_by_name_and_go_to_nobody_else);
 	RUN_ALONE(descriptors_without_names_are_unknown);
@@ -213,6 +209,5 @@ main(int argc, char **argv)
 	RUN(a_manager_that_does_not_read_is_not_waited_for);
 
 	unlink(path);
-	rmdir(folder);
 	return check_finish();
 }

@@ -10,7 +10,6 @@
 
 #include "check.h"
 
-static char folder[] = "/tmp/apppoold-pidfile-test.XXXXXX";
 static char path[64], target[64];
 static char why[OWNFILE_WHY], number[32];
 static struct pidfile p = { .fd = -1 };
@@ -104,16 +103,12 @@ TEST(the_file_of_a_successor_is_not_removed)
 	unlink(path);
 }
 
-int
-main(int argc, char **argv)
+static void
+begin(void)
 {
-	check_start(argc, argv);
-	if (mkdtemp(folder) == NULL)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/pid", folder);
-	(void)snprintf(target, sizeof(target), "%s/target", folder);
+	CHECK_FILE(path, "pid");
+	CHECK_FILE(target, "target");
 	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
-	check_all();
-	rmdir(folder);
-	return check_finish();
 }
+
+TESTS(begin, NULL)

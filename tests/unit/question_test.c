@@ -12,7 +12,6 @@
 #include "check.h"
 #include "web/web.h"
 
-static char folder[] = "/tmp/question_test.XXXXXX";
 static char path[64];
 static int listener = -1; /* the daemon */
 static int peer; /* its end of a connection */
@@ -24,9 +23,7 @@ begin(void)
 {
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 
-	question_fini(&q);
-	(void)close(listener);
-	(void)unlink(path);
+	CHECK_FILE(path, "control.sock");
 	(void)strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
 	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	NEED(bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == 0);
@@ -36,6 +33,14 @@ begin(void)
 		.end = "# EOF\n",
 		.fd = -1,
 		.answered = -1 };
+}
+
+static void
+end(void)
+{
+	question_fini(&q);
+	(void)close(listener);
+	(void)unlink(path);
 }
 
 /* The daemon takes the question, and says this. */
@@ -162,17 +167,4 @@ TEST(a_path_that_no_socket_can_have_is_told)
 	check_why("xxx");
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	check.begin = begin;
-	if (mkdtemp(folder) == NULL)
-		return 1;
-	(void)snprintf(path, sizeof(path), "%s/control.sock", folder);
-	check_all();
-	question_fini(&q);
-	(void)unlink(path);
-	(void)rmdir(folder);
-	return check_finish();
-}
+TESTS(begin, end)

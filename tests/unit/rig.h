@@ -21,6 +21,7 @@
 #include "core/pool.h"
 
 #include "../support/pool_check.h"
+#include "../support/usable.h"
 
 #include "check.h"
 
@@ -42,30 +43,18 @@ static struct {
 static inline struct app_options
 rig_options(void)
 {
-	return (struct app_options){
-		.min_processes = 1,
-		.max_processes = 8,
-		.concurrency = 1,
-		.max_queue = 20,
-		.retry_limit = 2,
-		.start_limit = 3,
-		.sessions = true,
-		.start_delay = TSPAN_MSECONDS(100),
-		.stop_delay = TSPAN_SECONDS(1),
-		.max_idle_time = 0,
-		.update_interval = TSPAN_SECONDS(10),
-		.gain = 0.5,
-		.grow_threshold = 90,
-		.multi_threshold = 0,
-		.kill_interval = TSPAN_SECONDS(60),
-		.start_timeout = TSPAN_SECONDS(30),
-		.pickup_timeout = TSPAN_SECONDS(10),
-		.restart_delay = TSPAN_SECONDS(1),
-		.restart_delay_max = TSPAN_SECONDS(60),
-		.min_server_life = TSPAN_SECONDS(30),
-		.stop_timeout = TSPAN_SECONDS(20),
-		.kill_timeout = TSPAN_SECONDS(5),
-	};
+	struct app_options o = usable_options();
+
+	o.min_processes = 1;
+	o.max_processes = 8;
+	o.max_queue = 20;
+	o.retry_limit = 2;
+	o.start_limit = 3;
+	o.start_delay = TSPAN_MSECONDS(100);
+	o.stop_delay = TSPAN_SECONDS(1);
+	o.min_server_life = TSPAN_SECONDS(30);
+	o.stop_timeout = TSPAN_SECONDS(20);
+	return o;
 }
 
 static inline struct pool_limits

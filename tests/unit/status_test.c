@@ -7,128 +7,51 @@
 
 #include "check.h"
 #include "control/room.h"
-#include "core/pool.h"
 #include "ctl/ctl.h"
-#include "daemon/group.h"
-#include "daemon/worker.h"
+#include "standing.h"
 #include "sys/text.h"
 
-static struct supervisor sup;
-static struct keepers keepers;
-static struct keeper_app keeper;
-static struct conf conf;
-static struct conf_app web;
 static struct conf_app job;
-static struct group *groups[4];
-static struct worker **workers;
 static struct text text;
 static tstamp now;
-static char conf_file[] = "/etc/pool.conf";
-static char web_name[] = "web";
 static char job_name[] = "job";
-
-static const struct pool_limits limits = {
-	.apps = 4, .processes = 20000, .conns = 64, .sessions = 4
-};
-
-/* The options that every app needs. */
-static struct app_options
-options(const struct conf_app *c)
-{
-	return (struct app_options){
-		.min_processes = c->pool.min_processes,
-		.max_processes = c->pool.max_processes,
-		.concurrency = 1,
-		.update_interval = TSPAN_SECONDS(10),
-		.gain = 0.5,
-		.grow_threshold = 90,
-		.multi_threshold = 50,
-		.kill_interval = TSPAN_SECONDS(60),
-		.target_wait = c->pool.target_wait,
-		.max_queue = c->pool.max_queue,
-		.start_limit = 5,
-		.sessions = c->handoff != CONF_HANDOFF_NONE &&
-		    c->handoff != CONF_HANDOFF_LISTEN,
-		.listens = c->handoff == CONF_HANDOFF_LISTEN,
-		.start_timeout = TSPAN_SECONDS(30),
-		.restart_delay = TSPAN_SECONDS(1),
-		.restart_delay_max = TSPAN_SECONDS(60),
-		.stop_timeout = TSPAN_SECONDS(30),
-		.kill_timeout = TSPAN_SECONDS(5),
-	};
-}
 
 static struct group *
 add(struct conf_app *c)
 {
-	struct app_options o = options(c);
-	struct group *g = calloc(1, sizeof(*g));
-
-	g->sup = &sup;
-	g->conf = c;
-	TAILQ_INIT(&g->listeners);
-	TAILQ_INIT(&keepers.stalled);
-	sup.keepers = &keepers;
-	g->keeper = &keeper;
-	g->app = pool_app_add(&sup.pool, &o, now);
-	groups[g->app] = g;
-	return g;
+	c->pool.listens = c->handoff == CONF_HANDOFF_LISTEN;
+	c->pool.sessions = !c->pool.listens && c->handoff != CONF_HANDOFF_NONE;
+	return standing_add(c, now);
 }
 
 static void
 begin(void)
 {
 	now = TSPAN_SECONDS(1000);
-	memset(&sup, 0, sizeof(sup));
-	conf = (struct conf){ .file = conf_file, .max_processes = 9000 };
-	web = (struct conf_app){
-		.name = web_name,
-		.handoff = CONF_HANDOFF_NATIVE,
-		.pool.sessions = true,
-		.pool.min_processes = 2,
-		.pool.max_processes = 8,
-		.pool.max_queue = 10,
-	};
-	job = (struct conf_app){
-		.name = job_name,
-		.handoff = CONF_HANDOFF_NONE,
-		.pool.min_processes = 1,
-		.pool.max_processes = 1,
-	};
-	NEED(poolcounter_init(&sup) == 0);
-	sup.config = &conf;
-	sup.groups = groups;
+	standing_begin(20000, now);
+	conf.max_processes = sup.pool.max_processes = 9000;
+	web.handoff = CONF_HANDOFF_NATIVE;
+	web.pool.min_processes = 2;
+	web.pool.max_processes = 8;
+	web.pool.max_queue = 10;
+	web.pool.multi_threshold = 50;
+	job = web;
+	job.name = job_name;
+	job.handoff = CONF_HANDOFF_NONE;
+	job.pool.min_processes = job.pool.max_processes = 1;
 	sup.started = now - TSPAN_SECONDS(60);
 	sup.generation = 3;
-	sup.workers = workers =
-	    calloc(limits.processes, sizeof(struct worker *));
-	sup.pool_memory = calloc(1, pool_memory(&limits));
-	pool_init(
-	    &sup.pool, &limits, sup.pool_memory, conf.max_processes, 1, now);
-	memset(groups, 0, sizeof(groups));
 }
 
 static void
 end(void)
 {
-	for (uint32_t n = 0; n < limits.processes; n++) {
-		if (workers[n] != NULL)
-			free(workers[n]->status);
-		free(workers[n]);
+	for (uint32_t n = 0; n < sup.pool.nprocesses; n++) {
+		if (sup.workers[n] != NULL)
+			free(sup.workers[n]->status);
+		free(sup.workers[n]);
 	}
-	free(workers);
-	for (unsigned n = 0; n < limits.apps; n++) {
-		struct app_listener *l;
-
-		while (groups[n] != NULL &&
-		    (l = TAILQ_FIRST(&groups[n]->listeners)) != NULL) {
-			TAILQ_REMOVE(&groups[n]->listeners, l, next);
-			free(l);
-		}
-		free(groups[n]);
-	}
-	poolcounter_fini(&sup);
-	free(sup.pool_memory);
+	standing_end();
 }
 
 /* Carries out what the pool wants; every process is ready at once. */
@@ -149,22 +72,11 @@ settle(bool ready)
 		w->pid = 100000 + (pid_t)a.process;
 		(void)snprintf(
 		    w->id, sizeof(w->id), "%08x", (unsigned)a.process);
-		workers[a.process] = w;
+		sup.workers[a.process] = w;
 		pool_spawned(&sup.pool, a.process, now);
 		if (ready && groups[a.app]->conf != &job)
 			(void)pool_ready(&sup.pool, a.process, now);
 	}
-}
-
-static void
-add_listener(struct group *g, const char *address)
-{
-	struct app_listener *l = calloc(1, sizeof(*l));
-
-	l->acceptor.listener.fd = -1;
-	l->group = g;
-	(void)snprintf(l->address, sizeof(l->address), "%s", address);
-	TAILQ_INSERT_TAIL(&g->listeners, l, next);
 }
 
 /* Writes the whole status, with a NUL, and frees it. */
@@ -234,8 +146,8 @@ TEST(an_app_shows_limits_beside_use)
 	struct group *g;
 
 	g = add(&web);
-	add_listener(g, "127.0.0.1:8080");
-	add_listener(g, "unix:/run/\"web");
+	standing_listen(g, "127.0.0.1:8080");
+	standing_listen(g, "unix:/run/\"web");
 	(void)snprintf(
 	    g->failure.why, sizeof(g->failure.why), "said \"\033[2J\"");
 	settle(true);
@@ -352,7 +264,7 @@ TEST(a_worker_shows_its_own_status_text)
 {
 	(void)add(&web);
 	settle(true);
-	workers[1]->status = strdup("\033]0;owned\a\377\"\n");
+	sup.workers[1]->status = strdup("\033]0;owned\a\377\"\n");
 	now += TSPAN_SECONDS(5);
 	(void)shown(NULL, true);
 	CHECK(has("\n{\"id\":\"00000001\",\"slot\":1,\"pid\":100001,"
@@ -385,7 +297,7 @@ TEST(a_living_worker_is_measured)
 {
 	(void)add(&web);
 	settle(true);
-	workers[0]->pid = getpid();
+	sup.workers[0]->pid = getpid();
 	(void)shown(NULL, true);
 	CHECK(!strstr(text.data, "\"rss\":0") && has("\"rss\":"));
 	CHECK(has(",\"rss\":null,\"cpu\":null,"));
@@ -400,8 +312,8 @@ TEST(a_snapshot_does_not_change_while_it_is_written)
 	st = status_take(&sup, NULL, STATUS_JSON, now);
 
 	/* Meanwhile the app and its workers leave. */
-	free(workers[0]);
-	workers[0] = NULL;
+	free(sup.workers[0]);
+	sup.workers[0] = NULL;
 	free(groups[0]);
 	groups[0] = NULL;
 	NEED(write_all(st) != NULL);
@@ -430,9 +342,9 @@ TEST(only_the_last_line_of_json_is_complete)
 /* For the log, and for those who ask the socket without apppoolctl. */
 TEST(the_figures_are_words_too)
 {
-	add_listener(add(&web), "unix:/run/web.sock");
+	standing_listen(add(&web), "unix:/run/web.sock");
 	settle(true);
-	workers[1]->status = strdup("\033]0;owned\a");
+	sup.workers[1]->status = strdup("\033]0;owned\a");
 	(void)written(NULL, STATUS_TEXT);
 	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
 	CHECK(has("\n{name: web, state: running, handoff: native, "
@@ -456,8 +368,8 @@ TEST(thousands_of_workers_come_in_small_pieces)
 	(void)add(&web);
 	settle(true);
 	for (uint32_t n = 0; n < 5000; n++) {
-		workers[n]->status = strdup("waiting for nobody at all");
-		workers[n]->pid = getpid();
+		sup.workers[n]->status = strdup("waiting for nobody at all");
+		sup.workers[n]->pid = getpid();
 	}
 
 	start = clock_now();
