@@ -37,9 +37,6 @@ enum step {
 
 static pid_t keeper_pid = NOBODY;
 
-/* The sockets of a worker, kept from one to the next: ours, and its own. */
-static int ends[WORKERS][2];
-
 /* --- workers ------------------------------------------------------------ */
 
 static void
@@ -277,52 +274,15 @@ serve(struct keeper *k, bool answers)
 /* --- the daemon --------------------------------------------------------- */
 
 static void
-hand(const struct action *a)
+take(const struct action *a)
 {
-	struct accepted *c = &sup.accepted[a->conn];
-
-	c->fd = dup(client);
-	channel_hand(&sup, a, now);
-	if (c->fd != -1) {
-		close(c->fd);
-		c->fd = client;
-	}
+	pool_taken(&sup.pool, a->process, ILIST_NONE, now);
 }
 
 static void
-carry_out(void)
+doom(uint32_t process)
 {
-	struct action a;
-
-	while (pool_next_action(&sup.pool, &a)) {
-		switch ((enum action_kind)a.kind) {
-		case ACTION_SPAWN:
-			join(a.process);
-			break;
-		case ACTION_HAND:
-			hand(&a);
-			break;
-		case ACTION_TAKE:
-			pool_taken(&sup.pool, a.process, ILIST_NONE, now);
-			break;
-		case ACTION_STOP:
-			/* The session that it may have ends. */
-			channel_stop(sup.workers[a.process]);
-			break;
-		case ACTION_KILL:
-			die(a.process);
-			break;
-		case ACTION_REFUSE:
-			sup.accepted[a.conn].fd = -1;
-			refused++;
-			break;
-		case ACTION_RESUME:
-			pool_accept_resumed(&sup.pool, a.app, now);
-			break;
-		default:
-			break;
-		}
-	}
+	die(process);
 }
 
 static void
@@ -357,10 +317,6 @@ start(void)
 	timer_init(&sup.spawner.timer, lane_is_late);
 	conf.keeper = (char *)"/nonexistent";
 	web.program.output = CONF_OUTPUT_LOG;
-	for (int i = 0; i < WORKERS; i++)
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-			ends[i]) == -1)
-			abort();
 }
 
 static void

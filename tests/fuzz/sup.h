@@ -56,6 +56,14 @@ static const struct pool_limits limits = {
 static int client = -1; /* stands for all connections */
 static unsigned arrived, refused;
 
+/* The sockets of a worker, kept from one to the next: ours, and its own. */
+static int ends[WORKERS][2];
+
+/* How the fuzzer does what the pool wants. */
+static void join(uint32_t process);
+static void take(const struct action *a);
+static void doom(uint32_t process);
+
 /* The next byte; 0 at the end. */
 static inline uint8_t
 next(struct input *in)
@@ -106,6 +114,10 @@ sup_start(void)
 	web.pool.max_queue = CONNS;
 	web.pool.retry_limit = 2;
 	web.pool.start_limit = 3;
+	for (int i = 0; i < WORKERS; i++)
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
+			ends[i]) == -1)
+			abort();
 }
 
 /* Begins with an empty pool, and `web` as the app is to be. */
@@ -154,6 +166,55 @@ arrive(void)
 	conn = pool_arrived(&sup.pool, 0, now);
 	sup.accepted[conn].fd = client;
 	arrived++;
+}
+
+static inline void
+hand(const struct action *a)
+{
+	struct accepted *c = &sup.accepted[a->conn];
+
+	c->fd = dup(client);
+	channel_hand(&sup, a, now);
+	if (c->fd != -1) {
+		close(c->fd);
+		c->fd = client;
+	}
+}
+
+static inline void
+carry_out(void)
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a)) {
+		switch ((enum action_kind)a.kind) {
+		case ACTION_SPAWN:
+			join(a.process);
+			break;
+		case ACTION_HAND:
+			hand(&a);
+			break;
+		case ACTION_TAKE:
+			take(&a);
+			break;
+		case ACTION_STOP:
+			/* The session that it may have ends. */
+			channel_stop(sup.workers[a.process]);
+			break;
+		case ACTION_KILL:
+			doom(a.process);
+			break;
+		case ACTION_REFUSE:
+			sup.accepted[a.conn].fd = -1;
+			refused++;
+			break;
+		case ACTION_RESUME:
+			pool_accept_resumed(&sup.pool, a.app, now);
+			break;
+		default:
+			break;
+		}
+	}
 }
 
 /* The serial of a connection, as channel.c makes it. */

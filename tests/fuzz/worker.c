@@ -25,23 +25,11 @@ enum step {
 	STEPS
 };
 
-/* The sockets of a worker, kept from one to the next: ours, and its own. */
-static int ends[WORKERS][2];
 static bool shut[WORKERS];
 static bool doomed[WORKERS]; /* SIGKILL was sent */
 static uint64_t received[WORKERS]; /* bytes */
 
 /* --- beginning and end -------------------------------------------------- */
-
-static void
-start(void)
-{
-	sup_start();
-	for (int i = 0; i < WORKERS; i++)
-		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0,
-			ends[i]) == -1)
-			abort();
-}
 
 static void
 begin(uint8_t options)
@@ -145,19 +133,6 @@ die(uint32_t process)
 
 /* --- the daemon --------------------------------------------------------- */
 
-static void
-hand(const struct action *a)
-{
-	struct accepted *c = &sup.accepted[a->conn];
-
-	c->fd = dup(client);
-	channel_hand(&sup, a, now);
-	if (c->fd != -1) {
-		close(c->fd);
-		c->fd = client;
-	}
-}
-
 /* The descriptor that comes back is another one of the same. */
 static void
 take(const struct action *a)
@@ -172,38 +147,9 @@ take(const struct action *a)
 }
 
 static void
-carry_out(void)
+doom(uint32_t process)
 {
-	struct action a;
-
-	while (pool_next_action(&sup.pool, &a)) {
-		switch ((enum action_kind)a.kind) {
-		case ACTION_SPAWN:
-			join(a.process);
-			break;
-		case ACTION_HAND:
-			hand(&a);
-			break;
-		case ACTION_TAKE:
-			take(&a);
-			break;
-		case ACTION_STOP:
-			channel_stop(sup.workers[a.process]);
-			break;
-		case ACTION_KILL:
-			doomed[a.process] = true;
-			break;
-		case ACTION_REFUSE:
-			sup.accepted[a.conn].fd = -1;
-			refused++;
-			break;
-		case ACTION_RESUME:
-			pool_accept_resumed(&sup.pool, a.app, now);
-			break;
-		default:
-			break;
-		}
-	}
+	doomed[process] = true;
 }
 
 /* Turns the loop until nobody says more. */
@@ -369,7 +315,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct input in = { data, size };
 
 	if (client == -1)
-		start();
+		sup_start();
 	begin(next(&in));
 	turn();
 	for (int left = STEPS_MAX; in.size > 0 && left > 0; left--) {
