@@ -119,11 +119,4 @@ TEST(clients_that_outnumber_the_processes_leave_none_idle)
 	CHECK(r.total.arrived > 900 && r.total.arrived < 1050);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	conf_folder_make();
-	check_all();
-	return check_finish();
-}
+TESTS(NULL, NULL)

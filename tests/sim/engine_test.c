@@ -525,11 +525,4 @@ TEST(the_total_is_that_of_all_apps)
 	CHECK_STR("b", r->apps[1].name);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	conf_folder_make();
-	check_all();
-	return check_finish();
-}
+TESTS(NULL, NULL)

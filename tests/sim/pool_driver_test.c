@@ -356,11 +356,4 @@ TEST(an_app_without_connections_refuses_those_of_a_trace)
 	conf_free(conf);
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	conf_folder_make();
-	check_all();
-	return check_finish();
-}
+TESTS(NULL, NULL)

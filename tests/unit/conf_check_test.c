@@ -275,16 +275,6 @@ TEST(a_program_not_in_path_makes_its_app_fail_alone)
 	free(warnings);
 }
 
-TEST(the_name_of_an_app_can_be_part_of_its_program)
-{
-	struct conf *conf = conf_right(
-	    "app true { handoff = none command = \"/bin/{app}\" }\n");
-
-	NEED(conf != NULL);
-	CHECK_STR("/bin/true", conf->apps[0].program.command[0]);
-	conf_free(conf);
-}
-
 TEST(a_program_that_cannot_be_run_is_a_mistake)
 {
 	conf_write("plain", "text");
@@ -412,6 +402,9 @@ TEST(the_nearest_name_is_suggested)
 }
 
 static const struct fact facts[] = {
+	{ "the_name_of_an_app_can_be_part_of_its_program", 0,
+	    SHOWN "command = { \"/bin/true\" }\n",
+	    "app true { handoff = none command = \"/bin/{app}\" }\n" },
 	{ "a_missing_program_is_a_warning_at_start", WARN,
 	    "pool.conf:1: app 'a': program /no-such: No such file or directory\n",
 	    NO_CONTROL
@@ -569,12 +562,4 @@ static const struct fact facts[] = {
 	    "listen = \"unix:/no/such/sock\" output = /no/such/out }\n" },
 };
 
-int
-main(int argc, char **argv)
-{
-	conf_folder_make();
-	check_start(argc, argv);
-	check_all();
-	RUN_FACTS(facts);
-	return check_finish();
-}
+FACT_TESTS(facts)

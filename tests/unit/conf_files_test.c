@@ -103,52 +103,24 @@ TEST(other_bytes_in_the_same_file_are_a_change)
 
 /* ---- restart_dir and watch ---- */
 
-static void
-restart_dir_is(const char *expected, const char *text)
-{
-	struct conf *conf = conf_right(text);
-	char *short_text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&short_text, &len);
-
-	if (conf != NULL) {
-		conf_shorten(conf->apps[0].restart_dir == NULL
-			? "none"
-			: conf->apps[0].restart_dir,
-		    out);
-		fclose(out);
-		CHECK_STR(expected, short_text);
-	} else {
-		fclose(out);
-	}
-	free(short_text);
-	conf_free(conf);
-}
+#define RESTART_DIR(expected, options) \
+	SHOWS("restart_dir = \"" expected "\"\n", APP(options))
 
 TEST(restart_dir_is_within_the_directory)
 {
-	restart_dir_is("tmp", APP(""));
-	restart_dir_is("run", APP("restart_dir = run"));
-	restart_dir_is("/srv/web/tmp", APP("directory = /srv/web"));
-	restart_dir_is(
-	    "/srv/web/run", APP("directory = /srv/web restart_dir = ./run/"));
-	restart_dir_is(
-	    "/run/web", APP("directory = /srv/web restart_dir = /run/web"));
-	restart_dir_is("none", APP("restart_dir = \"\""));
+	RESTART_DIR("tmp", "");
+	RESTART_DIR("run", "restart_dir = run");
+	RESTART_DIR("/srv/web/tmp", "directory = /srv/web");
+	RESTART_DIR(
+	    "/srv/web/run", "directory = /srv/web restart_dir = ./run/");
+	RESTART_DIR("/run/web", "directory = /srv/web restart_dir = /run/web");
+	RESTART_DIR("", "restart_dir = \"\"");
 }
 
 TEST(watched_files_start_at_the_folder_of_the_file)
 {
-	char *list;
-	struct conf *conf = conf_right(
+	SHOWS("watch = { \"version\", \"/etc/web\" }\n",
 	    APP("directory = /srv/web watch = { version, \"/etc/web\" }"));
-
-	NEED(conf != NULL);
-	list = conf_lines(conf->apps[0].watch, 2);
-	CHECK_STR("version\n/etc/web\n", list);
-	CHECK(conf->apps[0].watch[2] == NULL);
-	free(list);
-	conf_free(conf);
 }
 
 TEST(an_empty_path_cannot_be_watched)
@@ -162,13 +134,10 @@ static void
 is_read_back(const char *text)
 {
 	struct conf *conf = conf_right(text), *again;
-	char *printed = NULL;
-	size_t len;
-	FILE *out = open_memstream(&printed, &len);
+	char *printed;
 
 	NEED(conf != NULL);
-	conf_print(conf, out);
-	fclose(out);
+	printed = conf_printed(conf);
 	again = conf_right(printed);
 	NEED(again != NULL);
 	CHECK_EQ(0, conf_app_changes(&conf->apps[0], &again->apps[0]));
@@ -192,17 +161,10 @@ TEST(restart_dir_is_within_the_root_directory)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
-	restart_dir_is("/tmp", APP("chroot = /srv"));
-	restart_dir_is(
-	    "/web/run", APP("chroot = /srv directory = web restart_dir = run"));
+	RESTART_DIR("/tmp", "chroot = /srv");
+	RESTART_DIR(
+	    "/web/run", "chroot = /srv directory = web restart_dir = run");
 	is_read_back(APP("chroot = /srv directory = web restart_dir = run"));
 }
 
-int
-main(int argc, char **argv)
-{
-	check_start(argc, argv);
-	conf_folder_make();
-	check_all();
-	return check_finish();
-}
+TESTS(NULL, NULL)

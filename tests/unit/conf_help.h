@@ -42,7 +42,7 @@ conf_folder_remove(void)
 	(void)nftw(conf_folder, conf_remove, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static inline void
+__attribute__((constructor)) static inline void
 conf_folder_make(void)
 {
 	if (mkdtemp(conf_folder) == NULL || chmod(conf_folder, 0755) == -1) {
@@ -165,11 +165,23 @@ mistakes_with(unsigned flags, const char *text)
 struct fact {
 	const char *name; /* NULL: goes on with the fact before */
 	unsigned flags;
-	const char *expected; /* all mistakes, or PART of them */
+	const char *expected; /* all mistakes, or PART of them, or SHOWN */
 	const char *text;
 };
 
 #define PART "\1"
+/* Of a text without a mistake: stands in it as conf_print() gives it back. */
+#define SHOWN "\2"
+
+/* Runs a table of facts behind the tests. */
+#define FACT_TESTS(facts) \
+	int main(int argc, char **argv) \
+	{ \
+		check_start(argc, argv); \
+		check_all(); \
+		RUN_FACTS(facts); \
+		return check_finish(); \
+	}
 
 /* Runs a table of facts. */
 #define RUN_FACTS(facts) \
@@ -182,23 +194,6 @@ struct fact {
 				check_run(fact_now->name, fact_check, false); \
 		} \
 	} while (0)
-
-static const struct fact *fact_now, *fact_end;
-
-static inline void
-fact_check(void)
-{
-	const struct fact *f = fact_now;
-
-	do {
-		char *found = mistakes_with(f->flags, f->text);
-		bool part = f->expected[0] == *PART;
-
-		if (!part || strstr(found, f->expected + 1) == NULL)
-			CHECK_STR(f->expected + part, found);
-		free(found);
-	} while (++f < fact_end && f->name == NULL);
-}
 
 /* Loads text, which has no mistake; NULL, and a failed test, if it has. */
 static inline struct conf *
@@ -214,6 +209,59 @@ conf_right(const char *text)
 	free(mistakes);
 	free(warnings);
 	return conf;
+}
+
+static inline char *
+conf_printed(const struct conf *conf)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	conf_print(conf, out);
+	fclose(out);
+	return text;
+}
+
+/* What conf_print() makes of text, without the folder. */
+static inline char *
+conf_shown(const char *text)
+{
+	struct conf *conf = conf_right(text);
+	char *printed = conf == NULL ? strdup("") : conf_printed(conf);
+	char *shown = conf_lines(&printed, 1);
+
+	conf_free(conf);
+	free(printed);
+	return shown;
+}
+
+#define SHOWS(part, text) \
+	fact_check_one(&(struct fact){ NULL, 0, SHOWN part, text })
+
+static inline void
+fact_check_one(const struct fact *f)
+{
+	char *found = f->expected[0] == *SHOWN
+	    ? conf_shown(f->text)
+	    : mistakes_with(f->flags, f->text);
+	bool part = f->expected[0] == *PART || f->expected[0] == *SHOWN;
+
+	if (!part || strstr(found, f->expected + 1) == NULL)
+		CHECK_STR(f->expected + part, found);
+	free(found);
+}
+
+static const struct fact *fact_now, *fact_end;
+
+static inline void
+fact_check(void)
+{
+	const struct fact *f = fact_now;
+
+	do
+		fact_check_one(f);
+	while (++f < fact_end && f->name == NULL);
 }
 
 /* The number of open descriptors. */

@@ -107,11 +107,4 @@ TEST_ALONE(a_large_file_is_not_read_without_the_memory_for_it)
 	}
 }
 
-int
-main(int argc, char **argv)
-{
-	conf_folder_make();
-	check_start(argc, argv);
-	check_all();
-	return check_finish();
-}
+TESTS(NULL, NULL)

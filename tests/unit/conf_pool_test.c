@@ -51,11 +51,4 @@ TEST(a_number_of_prefetch_is_for_any_user)
 	CHECK(!o.prefetch_auto);
 }
 
-int
-main(int argc, char **argv)
-{
-	conf_folder_make();
-	check_start(argc, argv);
-	check_all();
-	return check_finish();
-}
+TESTS(NULL, NULL)

@@ -430,7 +430,6 @@ TEST(the_control_path_of_an_unreadable_file_is_an_error)
 int
 main(int argc, char **argv)
 {
-	conf_folder_make();
 	check_start(argc, argv);
 	for (size_t i = 0; i < sizeof(storms) / sizeof(*storms); i++) {
 		storm_now = &storms[i];

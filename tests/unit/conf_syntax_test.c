@@ -17,54 +17,17 @@ TEST(a_nul_byte_is_a_mistake)
 
 /* ---- values ---- */
 
-TEST(a_star_without_quotes_is_kept)
-{
-	struct conf *conf =
-	    conf_right("app \"a\" { listen = *:0 command = /bin/a*b+c }\n");
-
-	NEED(conf != NULL);
-	CHECK_STR("*:0", conf->apps[0].listen.list[0].text);
-	CHECK_STR("/bin/a*b+c", conf->apps[0].program.command[0]);
-	conf_free(conf);
-}
-
 TEST(a_variable_comes_from_the_environment)
 {
-	struct conf *conf;
-
 	setenv("CONF_TEST", "/run/here", 1);
 	unsetenv("CONF_NONE");
-	conf = conf_right("pid_file = ${CONF_TEST}/pid\n"
-			  "dump_file = \"${CONF_NONE:-/none}/dump\"\n"
-			  "log = '/${CONF_TEST}'\n" ANY_APP);
-	NEED(conf != NULL);
-	CHECK_STR("/run/here/pid", conf->pid_file);
-	CHECK_STR("/none/dump", conf->dump_file);
-	CHECK_STR("/${CONF_TEST}", conf->log_file);
-	conf_free(conf);
-}
-
-TEST(a_value_without_quotes_keeps_its_backslashes)
-{
-	struct conf *conf = conf_right("pid_file = /a\\nb\n" ANY_APP);
-
-	NEED(conf != NULL);
-	CHECK_STR("/a\\nb", conf->pid_file);
-	conf_free(conf);
+	SHOWS("pid_file = \"/run/here/pid\"\ndump_file = \"/none/dump\"\n",
+	    "pid_file = ${CONF_TEST}/pid\n"
+	    "dump_file = \"${CONF_NONE:-/none}/dump\"\n" ANY_APP);
+	SHOWS("log = \"/\\${CONF_TEST}\"\n", "log = '/${CONF_TEST}'\n" ANY_APP);
 }
 
 #define WRITE_LIST ": write { \"a\", \"b\" }\n"
-
-TEST(a_comma_may_stand_behind_the_last_element)
-{
-	struct conf *conf = conf_right(
-	    "app \"a\" { handoff = none command = { \"/bin/a\", \"b\", } }\n");
-
-	NEED(conf != NULL);
-	CHECK_STR("b", conf->apps[0].program.command[1]);
-	CHECK_STR(NULL, conf->apps[0].program.command[2]);
-	conf_free(conf);
-}
 
 /* ---- options ---- */
 
@@ -85,6 +48,15 @@ TEST(a_message_is_a_line_of_bounded_length)
 }
 
 static const struct fact facts[] = {
+	{ "a_star_without_quotes_is_kept", 0, SHOWN "listen = { \"*:0\" }\n",
+	    "app a { listen = *:0 command = /bin/true }\n" },
+	{ NULL, 0, SHOWN "pid_file = \"/a*b+c\"\n",
+	    "pid_file = /a*b+c\n" ANY_APP },
+	{ "a_value_without_quotes_keeps_its_backslashes", 0,
+	    SHOWN "pid_file = \"/a\\\\nb\"\n", "pid_file = /a\\nb\n" ANY_APP },
+	{ "a_comma_may_stand_behind_the_last_element", 0,
+	    SHOWN "command = { \"/bin/a\", \"b\" }\n",
+	    "app a { handoff = none command = { \"/bin/a\", \"b\", } }\n" },
 	{ "comments_do_not_move_the_lines", 0,
 	    "pool.conf:7: unknown option 'foo'\n",
 	    "# one\n// two\n/* three\n * four */\n### five\n" ANY_APP
@@ -282,12 +254,4 @@ static const struct fact facts[] = {
 	    "defaults = 1\n" ANY_APP },
 };
 
-int
-main(int argc, char **argv)
-{
-	conf_folder_make();
-	check_start(argc, argv);
-	check_all();
-	RUN_FACTS(facts);
-	return check_finish();
-}
+FACT_TESTS(facts)

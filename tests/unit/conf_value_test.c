@@ -12,18 +12,6 @@
 
 #include "conf_help.h"
 
-static char *
-printed(const struct conf *conf)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	conf_print(conf, out);
-	fclose(out);
-	return text;
-}
-
 #define WRONG "\1"
 
 /*
@@ -138,6 +126,33 @@ static const struct value {
 
 #define VALUES (sizeof(values) / sizeof(values[0]))
 
+static const struct fact facts[] = {
+	{ "the_log_has_three_places", 0, SHOWN "log = \"sub/x.log\"\n",
+	    "log = sub/x.log\n" ANY_APP },
+	{ NULL, 0, PART "'x' is not one of daemon, user",
+	    "log = syslog:x\n" ANY_APP },
+	{ NULL, 0, PART "'x' is not one of stderr, syslog",
+	    "log = x\n" ANY_APP },
+	{ "an_empty_control_means_no_socket", 0, SHOWN "control = \"\"\n",
+	    "control = \"\"\n" ANY_APP },
+	{ "defaults_hold_wherever_they_stand", 0, SHOWN "kill_timeout = 1s\n",
+	    ANY_APP "defaults { kill_timeout = 1s }\n" },
+	{ NULL, 0, SHOWN "kill_timeout = 2s\n",
+	    "app b { handoff = none command = /bin/true kill_timeout = 2s }\n"
+	    "defaults { kill_timeout = 1s }\n" },
+	{ "lists_can_add_to_the_defaults", 0,
+	    SHOWN "environment = { \"A=1\", \"B=2\", \"C=3\" }\n",
+	    "defaults { environment = { \"A=1\", \"B=1\" } }\n" APP(
+		"environment += { \"B=2\" } environment += \"C=3\"") },
+	{ NULL, 0, SHOWN "environment = {}\n",
+	    "defaults { environment = \"A=1\" }\n" APP("environment = { }") },
+	{ "a_mistake_in_the_defaults_is_reported_once", 0,
+	    "pool.conf:1: option 'kill_timeout': 'x' is not a duration: "
+	    "write 250ms, 10s, 5m, 2h or 1d\n",
+	    "defaults { kill_timeout = x }\n" ANY_APP
+	    "app b { handoff = none command = /bin/true }\n" },
+};
+
 static const struct value *value_now;
 
 /* Tries one of the values of a row. */
@@ -157,7 +172,7 @@ value_try(const struct value *v, const char *value, size_t len)
 	    v->expected + wrong);
 	conf_write("pool.conf", text);
 	conf = conf_try(0, &mistakes, &warnings);
-	found = conf != NULL ? printed(conf) : strdup(mistakes);
+	found = conf != NULL ? conf_printed(conf) : strdup(mistakes);
 	if (strstr(found, line) == NULL) {
 		CHECK_STR(line, found);
 		fputs(text, stderr);
@@ -184,23 +199,6 @@ value_check(void)
 
 /* ---- paths, programs, servers ---- */
 
-TEST(the_log_has_three_places)
-{
-	struct conf *conf = conf_right("log = syslog:local3\n" ANY_APP);
-
-	NEED(conf != NULL);
-	CHECK_EQ(CONF_LOG_SYSLOG, conf->log);
-	CHECK_EQ(LOG_LOCAL3, conf->log_facility);
-	conf_free(conf);
-	conf = conf_right("log = sub/x.log\n" ANY_APP);
-	NEED(conf != NULL);
-	CHECK_EQ(CONF_LOG_FILE, conf->log);
-	CHECK_STR(in_folder("sub/x.log"), conf->log_file);
-	conf_free(conf);
-	MISTAKE("'x' is not one of daemon, user", "log = syslog:x\n" ANY_APP);
-	MISTAKE("'x' is not one of stderr, syslog", "log = x\n" ANY_APP);
-}
-
 TEST(a_limit_has_its_servers_in_the_order_of_its_key)
 {
 	/* As with md5("10.64.0.1ArticleView:7") and so on. */
@@ -221,31 +219,27 @@ TEST(a_limit_has_its_servers_in_the_order_of_its_key)
 	conf_free(conf);
 }
 
-TEST(paths_start_at_the_file_that_names_them)
+TEST(syslog_has_the_facility_that_is_named)
 {
-	struct conf *conf;
+	struct conf *conf = conf_right("log = syslog:local3\n" ANY_APP);
 
-	mkdir(in_folder("sub"), 0755);
-	conf_write("sub/app.conf",
-	    "app b { command = ./prog directory = \"x//y/./z\" handoff = none }\n");
-	conf = conf_right("pid_file = run/pid\ncontrol = ./c.sock\n"
-			  "include(\"sub/*.conf\")\n" ANY_APP);
 	NEED(conf != NULL);
-	CHECK_STR(in_folder("run/pid"), conf->pid_file);
-	CHECK_STR(in_folder("c.sock"), conf->control);
-	CHECK_STR(in_folder("sub/prog"), conf->apps[0].program.command[0]);
-	CHECK_STR(in_folder("sub/x/y/z"), conf->apps[0].program.directory);
-	CHECK_STR(conf_folder, conf->apps[1].program.directory);
+	CHECK_EQ(CONF_LOG_SYSLOG, conf->log);
+	CHECK_EQ(LOG_LOCAL3, conf->log_facility);
 	conf_free(conf);
 }
 
-TEST(an_empty_control_means_no_socket)
+TEST(paths_start_at_the_file_that_names_them)
 {
-	struct conf *conf = conf_right("control = \"\"\n" ANY_APP);
-
-	NEED(conf != NULL);
-	CHECK_STR(NULL, conf->control);
-	conf_free(conf);
+	mkdir(in_folder("sub"), 0755);
+	conf_write("sub/app.conf",
+	    "app b { command = ./prog directory = \"x//y/./z\" handoff = none }\n");
+	SHOWS("command = { \"sub/prog\" }\n\thandoff = none\n"
+	      "\tdirectory = \"sub/x/y/z\"\n",
+	    "include(\"sub/*.conf\")\n");
+	SHOWS("pid_file = \"run/pid\"\n", "pid_file = run/pid\n" ANY_APP);
+	SHOWS("control = \"c.sock\"\n", "control = ./c.sock\n" ANY_APP);
+	SHOWS("directory = \"/tmp/apppoold-conf-test.", ANY_APP);
 }
 
 TEST(a_program_without_a_slash_is_looked_for_in_path)
@@ -347,44 +341,6 @@ TEST(a_path_too_long_for_a_socket_is_refused)
 
 /* ---- defaults and printing ---- */
 
-TEST(defaults_hold_wherever_they_stand)
-{
-	struct conf *conf = conf_right(ANY_APP
-	    "app b { handoff = none command = /bin/true kill_timeout = 2s }\n"
-	    "defaults { kill_timeout = 1s }\n");
-
-	NEED(conf != NULL);
-	CHECK_EQ(TSPAN_SECONDS(1), conf->apps[0].pool.kill_timeout);
-	CHECK_EQ(TSPAN_SECONDS(2), conf->apps[1].pool.kill_timeout);
-	conf_free(conf);
-}
-
-TEST(lists_can_add_to_the_defaults)
-{
-	struct conf *conf =
-	    conf_right("defaults { environment = { \"A=1\", \"B=1\" }\n"
-		       "handoff = none command = /bin/true }\n"
-		       "app a { environment += { \"B=2\" } "
-		       "environment += \"C=3\" }\n"
-		       "app b { environment = { } }\n");
-
-	NEED(conf != NULL);
-	CHECK_STR("A=1", conf->apps[0].program.environment[0]);
-	CHECK_STR("B=2", conf->apps[0].program.environment[1]);
-	CHECK_STR("C=3", conf->apps[0].program.environment[2]);
-	CHECK_STR(NULL, conf->apps[0].program.environment[3]);
-	CHECK_STR(NULL, conf->apps[1].program.environment[0]);
-	conf_free(conf);
-}
-
-TEST(a_mistake_in_the_defaults_is_reported_once)
-{
-	MISTAKES("pool.conf:1: option 'kill_timeout': 'x' is not a duration: "
-		 "write 250ms, 10s, 5m, 2h or 1d\n",
-	    "defaults { kill_timeout = x }\n" ANY_APP
-	    "app b { handoff = none command = /bin/true }\n");
-}
-
 TEST(a_printed_configuration_is_read_back)
 {
 	struct conf *conf = conf_right(
@@ -401,10 +357,10 @@ TEST(a_printed_configuration_is_read_back)
 	char *second;
 
 	NEED(conf != NULL);
-	first = printed(conf);
+	first = conf_printed(conf);
 	again = conf_right(first);
 	NEED(again != NULL);
-	second = printed(again);
+	second = conf_printed(again);
 	CHECK_STR(first, second);
 	CHECK_EQ(0, conf_app_changes(&conf->apps[0], &again->apps[0]));
 	CHECK_EQ(0, conf_app_changes(&conf->apps[1], &again->apps[1]));
@@ -417,13 +373,13 @@ TEST(a_printed_configuration_is_read_back)
 int
 main(int argc, char **argv)
 {
-	conf_folder_make();
 	check_start(argc, argv);
 	for (size_t i = 0; i < VALUES; i++) {
 		value_now = &values[i];
 		if (value_now->fact != NULL)
 			check_run(value_now->fact, value_check, false);
 	}
+	RUN_FACTS(facts);
 	check_all();
 	return check_finish();
 }
