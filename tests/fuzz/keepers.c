@@ -285,6 +285,8 @@ doom(uint32_t process)
 	die(process);
 }
 
+static const struct ways own = { join, take, doom };
+
 static void
 turn(void)
 {
@@ -312,7 +314,7 @@ lane_is_late(struct timer *t, tstamp at)
 static void
 start(void)
 {
-	sup_start();
+	sup_start(&own);
 	sup.spawner.loop = &sup.loop;
 	timer_init(&sup.spawner.timer, lane_is_late);
 	conf.keeper = (char *)"/nonexistent";

@@ -60,9 +60,12 @@ static unsigned arrived, refused;
 static int ends[WORKERS][2];
 
 /* How the fuzzer does what the pool wants. */
-static void join(uint32_t process);
-static void take(const struct action *a);
-static void doom(uint32_t process);
+struct ways {
+	void (*join)(uint32_t process);
+	void (*take)(const struct action *a);
+	void (*doom)(uint32_t process);
+};
+static const struct ways *ways;
 
 /* The next byte; 0 at the end. */
 static inline uint8_t
@@ -92,12 +95,13 @@ next_bytes(struct input *in, size_t *len_out)
 
 /* Things made once. */
 static inline void
-sup_start(void)
+sup_start(const struct ways *w)
 {
 	const struct log_spec spec = { .dest = LOG_DEST_FILE,
 		.path = "/dev/null",
 		.level = LOG_LEVEL_ERROR };
 
+	ways = w;
 	client = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (client == -1 || log_open(&spec) == -1 ||
 	    loop_init(&sup.loop, &still_clock) == -1)
@@ -189,20 +193,20 @@ carry_out(void)
 	while (pool_next_action(&sup.pool, &a)) {
 		switch ((enum action_kind)a.kind) {
 		case ACTION_SPAWN:
-			join(a.process);
+			ways->join(a.process);
 			break;
 		case ACTION_HAND:
 			hand(&a);
 			break;
 		case ACTION_TAKE:
-			take(&a);
+			ways->take(&a);
 			break;
 		case ACTION_STOP:
 			/* The session that it may have ends. */
 			channel_stop(sup.workers[a.process]);
 			break;
 		case ACTION_KILL:
-			doom(a.process);
+			ways->doom(a.process);
 			break;
 		case ACTION_REFUSE:
 			sup.accepted[a.conn].fd = -1;

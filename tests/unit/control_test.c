@@ -13,7 +13,6 @@
 
 #include "check.h"
 #include "control/control.h"
-#include "control/room.h"
 #include "daemon/state.h"
 #include "standing.h"
 #include "still.h"

@@ -8,7 +8,6 @@
 #include <signal.h>
 
 #include "check.h"
-#include "control/room.h"
 #include "standing.h"
 #include "sys/log.h"
 

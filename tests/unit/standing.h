@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "control/room.h"
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/worker.h"

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "check.h"
-#include "control/room.h"
 #include "ctl/ctl.h"
 #include "standing.h"
 #include "sys/text.h"
