@@ -259,6 +259,16 @@ check_ending(struct pool *p)
 	assert(ending == p->ending && promised == p->promised);
 }
 
+/* The heap has the earliest deadline first, and each number where it is. */
+static void
+check_deadlines(const struct deadlines *d)
+{
+	for (uint32_t i = 0; i < d->count; i++) {
+		assert(d->where[d->heap[i].number] == i + 1);
+		assert(i == 0 || d->heap[(i - 1) / 2].at <= d->heap[i].at);
+	}
+}
+
 void
 pool_check(struct pool *p)
 {
@@ -296,4 +306,6 @@ pool_check(struct pool *p)
 	assert(!p->conns_full || !tables_have_conn(p) || resuming > 0);
 	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);
+	check_deadlines(&p->app_deadlines);
+	check_deadlines(&p->process_deadlines);
 }

@@ -231,7 +231,7 @@ static const struct rig_play plays[] = {
 		"at 72000 -> stop 0", "? end 0 = restarted" } },
 	/*
 	 * Without a place no process could prove itself, and all would wait for
-	 * * ever.
+	 * ever.
 	 */
 	{ "under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt",
 	    { "min_processes = 2", "running 2", "restart -> *", "spawned 2",

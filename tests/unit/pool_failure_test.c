@@ -19,6 +19,8 @@ restart_after_death(uint32_t process)
 
 TEST(the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter)
 {
+	unsigned late = 0;
+
 	rig.o.restart_delay_max = TSPAN_SECONDS(16);
 	rig_running(rig.o, 1);
 	for (int i = 0; i < 7; i++) {
@@ -26,9 +28,11 @@ TEST(the_delay_doubles_up_to_its_maximum_with_a_quarter_of_jitter)
 			times = 1 << (i < 4 ? i : 4);
 
 		CHECK(ms >= 1000 * times && ms <= 1250 * times + 2);
+		late += ms > 1125 * times;
 		(void)rig_did();
 		rig_ready(0);
 	}
+	CHECK(late > 0 && late < 7);
 }
 
 static void
@@ -119,6 +123,10 @@ static const struct rig_play plays[] = {
 	    { "restart_delay = 0", "running 1", "died 0 signal -> spawn 1",
 		"gone 0", "exits 1 signal -> spawn 0" } },
 	/* Backoff. */
+	{ "processes_that_die_together_are_one_failure",
+	    { "start_limit = 100", "min_processes = 3", "running 3", "at 10",
+		"exits 0 signal", "exits 1 signal", "exits 2 signal ->",
+		"at 1260 -> spawn 2, spawn 1, spawn 0" } },
 	/* A process that was there when others failed proves nothing. */
 	{ "an_older_process_does_not_reset_the_delay",
 	    { "min_processes = 2", "max_processes = 2", "running 2", "at 60000",
