@@ -21,7 +21,8 @@
 /* Between two looks for a daemon that is to appear. */
 #define LOOK_EVERY TSPAN_MSECONDS(20)
 
-void
+/* Tells the user why something failed. */
+static void __attribute__((format(printf, 2, 3)))
 ask_say(const struct ask *daemon, const char *fmt, ...)
 {
 	va_list ap;

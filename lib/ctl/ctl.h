@@ -47,10 +47,6 @@ struct ask_source {
 	int error; /* errno of what ended it; 0: nothing */
 };
 
-/* Tells the user why something failed. */
-void ask_say(const struct ask *, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* NULL and errno. */
 FILE *ask_open(struct ask_source *);
 

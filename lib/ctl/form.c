@@ -542,9 +542,9 @@ table_ask(const struct ask *daemon, enum column by, struct table *t)
 	if (status != EX_OK)
 		return status;
 	if (!table_init(&fresh, answer, by)) {
-		ask_say(daemon,
-		    "apppoolctl: the daemon answers otherwise: another "
-		    "version?\n");
+		(void)fputs("apppoolctl: the daemon answers otherwise: another "
+			    "version?\n",
+		    daemon->errors == NULL ? stderr : daemon->errors);
 		return EX_PROTOCOL;
 	}
 	table_fini(t);

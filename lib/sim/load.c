@@ -183,16 +183,6 @@ curve_next(struct curve *c)
 	}
 }
 
-double
-load_peak(const struct profile *p)
-{
-	if (p->kind == PROFILE_BURST)
-		return p->factor /
-		    (1 +
-			(p->factor - 1) * (double)p->burst / (double)p->period);
-	return p->kind == PROFILE_DAY ? 1.8 : p->kind == PROFILE_RAMP ? 2 : 1;
-}
-
 /* --- service times ------------------------------------------------------ */
 
 /* A service time at random, at least 1 ns unless the mean is 0. */

@@ -359,6 +359,16 @@ options_parse(struct options *o, const struct given *given)
 
 /* --- the load ----------------------------------------------------------- */
 
+double
+simulate_peak(const struct profile *p)
+{
+	if (p->kind == PROFILE_BURST)
+		return p->factor /
+		    (1 +
+			(p->factor - 1) * (double)p->burst / (double)p->period);
+	return p->kind == PROFILE_DAY ? 1.8 : p->kind == PROFILE_RAMP ? 2 : 1;
+}
+
 /* The load of one app: what the options say of it, else our defaults. */
 static void
 options_load_app(const struct options *o, const struct conf *conf,
@@ -372,7 +382,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 	const struct given *rate = options_find(o, SIMULATE_RATE, app->name);
 	const struct given *service =
 	    options_find(o, SIMULATE_SERVICE, app->name);
-	double share = DEFAULT_BUSY / load_peak(&o->profile), places = 0;
+	double share = DEFAULT_BUSY / simulate_peak(&o->profile), places = 0;
 	const char *valid, *value;
 	tspan span;
 	uint64_t n;

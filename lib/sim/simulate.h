@@ -250,8 +250,6 @@ struct profile {
 	tspan period; /* over 0; DAY: may be 0, then it is the run */
 };
 
-double load_peak(const struct profile *p); /* of the rate, over its mean */
-
 struct load_app {
 	const char *name; /* as a trace calls it */
 	double rate; /* connections per second; 0: none */
@@ -492,6 +490,8 @@ int picture_put(
 const char *words_read_service(const char *text, struct service *out);
 const char *words_read_profile(const char *text, struct profile *out);
 const char *words_read_rate(const char *text, double *out);
+
+double simulate_peak(const struct profile *p); /* of the rate, over its mean */
 
 /* Above all letters; the first four may be given for single apps. */
 enum simulate_option {

@@ -92,7 +92,7 @@ pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
 		pareto_die("no such service or profile");
 	app->rate = p->busy * conf->apps[0].pool.max_processes * 1e9 /
 	    (double)load_service_mean(&app->service) /
-	    load_peak(&spec->profile);
+	    simulate_peak(&spec->profile);
 }
 
 /* Adds what a manager makes of one load. */
