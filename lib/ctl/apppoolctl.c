@@ -470,7 +470,9 @@ run_line(struct line *l)
 		text_init(&out, CTL_TEXT_MAX);
 		details_put(json, &out);
 		json_decref(json);
-		return ask_put(&out);
+		status = ask_put(&out);
+		text_fini(&out);
+		return status;
 	case COMMAND_STOP:
 		/* At a terminal `stop` may be the beginning of `stop APP`. */
 		if (l->nargs > 0 || line_value(l, OPTION_YES) != NULL ||
