@@ -32,6 +32,27 @@ failure_is_fault(
 }
 
 /*
+ * A job has ended well: earlier failures are forgiven, and its successor comes
+ * at a fixed pace, or when a pause under way is over if that is sooner.
+ * Otherwise many processes whose jobs end in turn would put each start off for
+ * ever.  A job of an old generation says nothing about the new one.
+ */
+static void
+failure_job_done(struct pool *p, const struct process *x)
+{
+	struct app *a = &p->apps[x->app];
+	tstamp until = tstamp_add(p->now, a->options.restart_delay);
+
+	if (app_rolling(a) && x->generation != a->generation)
+		return;
+	a->touched |= MARK_FAILURE;
+	app_served(a, x);
+	if (a->backoff.until > p->now)
+		until = tstamp_min(until, a->backoff.until);
+	a->backoff = (struct backoff){ .failed_at = p->now, .until = until };
+}
+
+/*
  * An end that we ask for counts when we ask, not when it comes: a successor
  * is wanted at once.  In a generation that is to replace another a young
  * death is a failed start.
@@ -43,25 +64,10 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	struct app *a = &p->apps[x->app];
 	const struct app_options *o = &a->options;
 	tstamp failed_at = a->backoff.failed_at;
-	tstamp until = tstamp_add(p->now, o->restart_delay);
 	bool young = p->now - x->started < o->min_server_life, hopeless;
 
 	if (end == END_EXIT && app_has_jobs(a)) {
-		/*
-		 * A job has ended well: earlier failures are forgiven, and its
-		 * successor comes at a fixed pace, or when a pause under way is
-		 * over if that is sooner.  Otherwise many processes whose jobs
-		 * end in turn would put each start off for ever.  A job of an
-		 * old generation says nothing about the new one.
-		 */
-		if (app_rolling(a) && x->generation != a->generation)
-			return;
-		a->touched |= MARK_FAILURE;
-		app_served(a, x);
-		if (a->backoff.until > p->now)
-			until = tstamp_min(until, a->backoff.until);
-		a->backoff =
-		    (struct backoff){ .failed_at = p->now, .until = until };
+		failure_job_done(p, x);
 		return;
 	}
 	if (!failure_is_fault(p, x, end))

@@ -360,12 +360,51 @@ process_session_due(
 	return tstamp_min(late, slow);
 }
 
+/*
+ * The same as process_live() for a ready process, but for its sessions: it has
+ * room again, has proven itself, or is too old.
+ */
+static tstamp
+process_age(struct pool *p, uint32_t process, bool act)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	tspan most = a->options.max_lifetime;
+	tstamp at = TSTAMP_NEVER, due = TSTAMP_NEVER;
+
+	if (x->cooling && act && x->cool_until <= p->now) {
+		x->cooling = false;
+		room_file(p, process);
+	} else if (x->cooling) {
+		at = x->cool_until;
+	}
+	/*
+	 * To live on proves something if it is the first of its generation, or
+	 * was started after the last failure.
+	 */
+	if (x->generation > a->proven ||
+	    ((a->backoff.delay != 0 || a->failed_starts != 0) &&
+		x->started > a->backoff.failed_at))
+		due = tstamp_add(x->started, a->options.min_server_life);
+	if (act && due <= p->now) {
+		app_served(a, x);
+		app_forgive(a);
+	}
+	at = tstamp_min(at, due);
+	if (most == 0 || x->outdated != 0)
+		return at;
+	due = tstamp_add(x->started,
+	    most + (tspan)((double)most / 10 * x->jitter / 4294967296));
+	if (act && due <= p->now)
+		process_outdate(p, process, END_LIFETIME);
+	return tstamp_min(at, due);
+}
+
 tstamp
 process_live(struct pool *p, uint32_t process, bool act)
 {
 	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-	const struct app_options *o = &a->options;
+	const struct app_options *o = &p->apps[x->app].options;
 	tstamp at = TSTAMP_NEVER, due;
 	bool slow = false;
 
@@ -399,48 +438,19 @@ process_live(struct pool *p, uint32_t process, bool act)
 		p->conns[x->conns.first].slow = true;
 		actions_put(p, ACTION_SLOW, process, 0);
 	}
-	if ((process_traits[x->state] & READY) == 0) {
+	if ((process_traits[x->state] & READY) != 0) {
+		due = process_age(p, process, act);
+	} else {
 		due = process_step_due(p, x);
 		if (act && due <= p->now) {
 			process_escalate(p, process,
 			    (enum process_step)(x->step + 1), x->end);
 			return due;
 		}
-		at = tstamp_min(at, due);
-	} else {
-		if (x->cooling && act && x->cool_until <= p->now) {
-			x->cooling = false;
-			room_file(p, process);
-		} else if (x->cooling) {
-			at = tstamp_min(at, x->cool_until);
-		}
-		/*
-		 * To live on proves something if it is the first of its
-		 * generation, or was started after the last failure.
-		 */
-		due = TSTAMP_NEVER;
-		if (x->generation > a->proven ||
-		    ((a->backoff.delay != 0 || a->failed_starts != 0) &&
-			x->started > a->backoff.failed_at))
-			due = tstamp_add(x->started, o->min_server_life);
-		if (act && due <= p->now) {
-			app_served(a, x);
-			app_forgive(a);
-		}
-		at = tstamp_min(at, due);
-		due = TSTAMP_NEVER;
-		if (o->max_lifetime != 0 && x->outdated == 0)
-			due = tstamp_add(x->started,
-			    o->max_lifetime +
-				(tspan)((double)o->max_lifetime / 10 *
-				    x->jitter / 4294967296));
-		if (act && due <= p->now)
-			process_outdate(p, process, END_LIFETIME);
-		at = tstamp_min(at, due);
 	}
 	if (act)
 		process_arm(p, process);
-	return at;
+	return tstamp_min(at, due);
 }
 
 void
