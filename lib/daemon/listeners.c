@@ -43,53 +43,6 @@ listeners_spec(const struct conf_listen *where, const struct conf_app *conf,
 	out->mode = conf->listen.mode;
 }
 
-/* Appends a listener, not open yet; NULL: no memory, which is told. */
-static struct app_listener *
-listeners_new(struct supervisor *s, const struct conf_listen *where,
-    struct openings *openings, struct app_listeners *out)
-{
-	struct app_listener *l = calloc(1, sizeof(*l));
-
-	if (l != NULL) {
-		l->where = *where;
-		l->where.text = strdup(where->text);
-	}
-	if (l == NULL || l->where.text == NULL) {
-		free(l);
-		openings_fail(openings, ENOMEM, "%s: no memory", where->text);
-		return NULL;
-	}
-	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
-	timer_init(&l->leave_timer, NULL);
-	TAILQ_INSERT_TAIL(out, l, next);
-	return l;
-}
-
-static void
-listeners_open(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct openings *openings,
-    struct app_listeners *out)
-{
-	struct listener_spec spec;
-	struct app_listener *l;
-	int fds[INHERITED_MAX];
-	size_t n;
-
-	/* The host has no address: the app is broken. */
-	if (where->kind != CONF_LISTEN_FD && where->addr_len == 0)
-		return;
-	n = openings_inherited(openings, where, conf->name, fds);
-	for (size_t i = 0; i < n; i++) {
-		l = listeners_new(s, where, openings, out);
-		if (l == NULL)
-			return;
-		listeners_spec(&l->where, conf, fds[i], &spec);
-		openings_add(openings, &l->acceptor.listener, &spec,
-		    "%s:%d: %s: %s", conf->listen.file, conf->listen.line,
-		    conf->name, where->text);
-	}
-}
-
 static void
 listeners_detach(struct app_listener *l)
 {
@@ -486,7 +439,6 @@ accepting_leave_one(struct app_listener *l, tstamp now)
 	l->leave_until = now + LEAVE_MAX;
 	l->serve_until = tstamp_add(now, g->conf->pool.stop_timeout);
 	acceptor_pause(&l->acceptor, true);
-	l->leave_timer.fire = listeners_leave_on;
 	listeners_set_leave(l, now);
 }
 
@@ -572,26 +524,55 @@ listeners_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
-	struct app_listener *l = NULL, *at = NULL, *new;
+	struct app_listener *l = NULL, *at = NULL;
+	struct listener_spec spec;
+	int fds[INHERITED_MAX];
+	size_t n = 1;
+	bool awaits;
 
-	TAILQ_FOREACH(new, out, next)
-		if (strcmp(new->where.text, where->text) == 0)
+	TAILQ_FOREACH(l, out, next)
+		if (strcmp(l->where.text, where->text) == 0)
 			return;
 	/* The listener of any app there, rather one that stays. */
 	while (
 	    (at == NULL || at->leaving) && (l = listeners_next(s, l)) != NULL)
 		if (listeners_is_at(l, where->text))
 			at = l;
-	if (at == NULL && !listeners_is_lent(s, where)) {
-		listeners_open(s, app, where, openings, out);
-	} else if (at != NULL && listeners_is_shared(at) &&
+	/* Opened when processes of another app leave the address. */
+	awaits = at != NULL && listeners_is_shared(at) &&
 	    !at->acceptor.listener.inherited &&
 	    !group_remains(at->group, app) &&
-	    app->handoff != CONF_HANDOFF_LISTEN) {
-		/* Opened when processes of another app leave the address. */
-		new = listeners_new(s, where, openings, out);
-		if (new != NULL)
-			new->awaits = true;
+	    app->handoff != CONF_HANDOFF_LISTEN;
+	/* Where the host has no address the app is broken. */
+	if (!awaits &&
+	    (at != NULL || listeners_is_lent(s, where) ||
+		(where->kind != CONF_LISTEN_FD && where->addr_len == 0)))
+		return;
+	if (!awaits)
+		n = openings_inherited(openings, where, app->name, fds);
+	for (size_t i = 0; i < n; i++) {
+		l = calloc(1, sizeof(*l));
+		if (l != NULL) {
+			l->where = *where;
+			l->where.text = strdup(where->text);
+		}
+		if (l == NULL || l->where.text == NULL) {
+			free(l);
+			openings_fail(
+			    openings, ENOMEM, "%s: no memory", where->text);
+			return;
+		}
+		acceptor_init(
+		    &l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
+		timer_init(&l->leave_timer, listeners_leave_on);
+		l->awaits = awaits;
+		TAILQ_INSERT_TAIL(out, l, next);
+		if (awaits)
+			break;
+		listeners_spec(&l->where, app, fds[i], &spec);
+		openings_add(openings, &l->acceptor.listener, &spec,
+		    "%s:%d: %s: %s", app->listen.file, app->listen.line,
+		    app->name, where->text);
 	}
 }
 
