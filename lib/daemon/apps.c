@@ -329,24 +329,6 @@ apps_close(struct group *g, tstamp now)
 	template_update(g, now);
 }
 
-/*
- * Whether all processes are to be replaced: they would be started with other
- * things now, among them the sockets they accept from themselves.
- */
-static bool
-apps_replaces(const struct conf_app *old, const struct conf_app *new)
-{
-	if (conf_app_changes(old, new) & CONF_CHANGED_PROCESS)
-		return true;
-	if (new->handoff != CONF_HANDOFF_LISTEN)
-		return false;
-	for (size_t i = 0; i < new->listen.len &&i < old->listen.len; i++)
-		if (strcmp(old->listen.list[i].text,
-			new->listen.list[i].text) != 0)
-			return true;
-	return new->listen.len != old->listen.len;
-}
-
 /* The options of the app are others, or it has left and comes back. */
 static void
 apps_change_one(struct group *g, const struct conf_app *app,
@@ -356,9 +338,16 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	struct conf *old = g->config;
 	const struct conf_app *former = g->conf;
 	unsigned changes = conf_app_changes(former, app);
-	bool replace = apps_replaces(former, app), back = g->closing;
+	const struct conf_listeners *was = &former->listen, *is = &app->listen;
+	bool listens = app->handoff == CONF_HANDOFF_LISTEN, back = g->closing;
+	/* Processes would be started with other things now, */
+	bool replace = (changes & CONF_CHANGED_PROCESS) != 0 ||
+	    (listens && was->len != is->len);
 	struct app_options o;
 
+	/* among them the sockets that they accept from themselves. */
+	for (size_t i = 0; listens && !replace && i < is->len; i++)
+		replace = strcmp(was->list[i].text, is->list[i].text) != 0;
 	if (back)
 		g->closing = g->drained = g->hold.muted = g->hold.stopped =
 		    g->size.set = false;
@@ -372,9 +361,8 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
 	if (!g->hold.stopped &&
-	    listeners_claim(g, opened, (changes & CONF_CHANGED_LISTEN) != 0) &&
-	    app->handoff == CONF_HANDOFF_LISTEN)
-		replace = true;
+	    listeners_claim(g, opened, (changes & CONF_CHANGED_LISTEN) != 0))
+		replace |= listens;
 	size_reloaded(g, answer);
 	size_options(g, &o);
 	if (changes != 0 || back)

@@ -225,27 +225,22 @@ lock_late(struct timer *t, tstamp now)
 
 /* --- questions ------------------------------------------------------------ */
 
+/* Says a line, which the server has so long to answer, and a while more. */
 static void
-lock_send(struct lock *k, const char *text, tstamp now)
+lock_say(struct lock *k, enum lock_state state, const char *text, tspan wait,
+    tstamp now)
 {
 	size_t len = strlen(text);
-	ssize_t n = send(k->io.fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	ssize_t n;
 
+	k->state = state;
+	lock_expect(k, tstamp_add(now, wait + LATE_MAX));
+	n = send(k->io.fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	/* A line is small: a server that has no room for it does not read. */
 	if (n == -1 && errno != EAGAIN)
 		lock_end(k, strerror(errno), true, now);
 	else if (n != (ssize_t)len)
 		lock_end(k, "it does not read", false, now);
-}
-
-static void
-lock_ask(struct lock *k, tstamp now)
-{
-	struct limiter *l = k->limiter;
-
-	k->state = LOCK_ASKING;
-	lock_expect(k, tstamp_add(now, l->limit->timeout + LATE_MAX));
-	lock_send(k, l->request, now);
 }
 
 static void
@@ -347,7 +342,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 		    "%s: limit: %s: it is back", l->group->conf->name,
 		    limiter_server(l, k->server));
 	v->down = false;
-	lock_ask(k, now);
+	lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
 }
 
 /* --- connecting ----------------------------------------------------------- */
@@ -433,7 +428,7 @@ limiter_request(struct limiter *l, unsigned server, tstamp now)
 	if (k != NULL) {
 		TAILQ_REMOVE(&l->idle, k, next);
 		l->nidle--;
-		lock_ask(k, now);
+		lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
 		return;
 	}
 	k = lock_new(l, server);
@@ -599,9 +594,7 @@ limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
 		lock_free(k);
 		return;
 	}
-	k->state = LOCK_RELEASING;
-	lock_expect(k, tstamp_add(now, LATE_MAX));
-	lock_send(k, "RELEASE\n", now);
+	lock_say(k, LOCK_RELEASING, "RELEASE\n", 0, now);
 }
 
 unsigned

@@ -63,30 +63,11 @@ refusal_answers(const struct conf_app *conf)
 		conf->refusal.protocol != CONF_PROTOCOL_RAW);
 }
 
-/*
- * The number of the request that begins what the client has sent. That may be
- * nothing yet, or anything.
- */
-static unsigned
-fastcgi_request(int fd)
-{
-	unsigned char h[FCGI_HEADER_LEN] = { 0 };
-	ssize_t n = -1;
-	unsigned id;
-
-	if (fd != -1)
-		n = recv(fd, h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
-	if (n != sizeof(h) || h[0] != FCGI_VERSION_1 ||
-	    h[1] != FCGI_BEGIN_REQUEST || (h[4] << 8 | h[5]) != FCGI_BODY_LEN)
-		return FIRST_REQUEST;
-	id = (unsigned)h[2] << 8 | h[3];
-	return id == 0 ? FIRST_REQUEST : id;
-}
-
 void
 refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 {
-	unsigned id;
+	unsigned char h[FCGI_HEADER_LEN];
+	unsigned id = 0;
 
 	*out = (struct refusal_answer){ .bytes = NULL };
 	if (!refusal_answers(conf))
@@ -95,7 +76,15 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 		out->bytes = conf->refusal.reply;
 		out->len = conf->refusal.reply_len;
 	} else if (conf->refusal.protocol == CONF_PROTOCOL_FASTCGI) {
-		id = fastcgi_request(fd);
+		/* The number of the request, if what came begins one. */
+		if (fd != -1 &&
+		    recv(fd, h, sizeof(h), MSG_PEEK | MSG_DONTWAIT) ==
+			sizeof(h) &&
+		    h[0] == FCGI_VERSION_1 && h[1] == FCGI_BEGIN_REQUEST &&
+		    (h[4] << 8 | h[5]) == FCGI_BODY_LEN)
+			id = (unsigned)h[2] << 8 | h[3];
+		if (id == 0)
+			id = FIRST_REQUEST;
 		out->made[0] = FCGI_VERSION_1;
 		out->made[1] = FCGI_END_REQUEST;
 		out->made[2] = (char)(id >> 8);

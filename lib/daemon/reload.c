@@ -331,13 +331,12 @@ tables_fit(struct conf *conf, uint32_t *spare_out)
 /* --- a reload ------------------------------------------------------------- */
 
 struct reload {
-	struct lane_job job;
 	struct supervisor *sup;
 	char *file; /* owned */
 	struct conf *conf; /* what was read; NULL: mistakes, or in force */
 	struct conf_report report;
 	struct logsink *log; /* NULL: it cannot be opened, or is in force */
-	struct openings openings;
+	struct openings openings; /* its job reads the file, too */
 	bool prepared; /* that control and counter are, and live */
 	struct app_listeners listeners; /* prepared */
 	struct reload_answer *answer;
@@ -479,7 +478,7 @@ reload_opened(struct lane_job *job, tstamp now)
 static void
 reload_read(struct lane_job *job)
 {
-	struct reload *r = LOOP_OWNER(job, struct reload, job);
+	struct reload *r = LOOP_OWNER(job, struct reload, openings.job);
 
 	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
 	if (r->conf != NULL)
@@ -489,7 +488,7 @@ reload_read(struct lane_job *job)
 static void
 reload_read_done(struct lane_job *job, tstamp now)
 {
-	struct reload *r = LOOP_OWNER(job, struct reload, job);
+	struct reload *r = LOOP_OWNER(job, struct reload, openings.job);
 	struct supervisor *s = r->sup;
 	uint32_t spare;
 
@@ -543,9 +542,9 @@ reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
-	r->job.work = reload_read;
-	r->job.done = reload_read_done;
-	lane_submit(&s->looker, &r->job);
+	r->openings.job =
+	    (struct lane_job){ .work = reload_read, .done = reload_read_done };
+	lane_submit(&s->looker, &r->openings.job);
 }
 
 struct reload_answer *
