@@ -390,42 +390,18 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	}
 }
 
-/*
- * When all listeners have been claimed: leaves those left over, and closes
- * apps that are not in the file any more.
- */
-static void
-apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
-{
-	struct group *g = NULL;
-
-	while ((g = group_next(s, g)) != NULL) {
-		if (g->closing) {
-			/* A new group of its name has come for it just now. */
-			if (s->pool.apps[g->app].phase == APP_RUNNING)
-				apps_close(g, now);
-		} else if (conf_find_app(s->config, g->conf->name) == NULL) {
-			logging_tell(answer, true,
-			    "%s: removed, it serves out what waits",
-			    g->conf->name);
-			apps_close(g, now);
-		} else if (!g->hold.stopped) {
-			accepting_leave(g, now);
-		}
-	}
-}
-
 void
 apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
     tstamp now)
 {
 	const struct conf *conf = s->config;
+	struct group *g;
 
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		struct group *former = group_find(s, app->name);
-		struct group *g = NULL;
 
+		g = NULL;
 		while ((g = group_next(s, g)) != NULL)
 			if (s->pool.apps[g->app].phase < APP_OVER &&
 			    group_remains(g, app))
@@ -450,7 +426,21 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			hold_begin(g, END_DRAINED, now);
 		former->closing = true;
 	}
-	apps_close_others(s, answer, now);
+	/* All listeners have been claimed: those left over leave. */
+	for (g = NULL; (g = group_next(s, g)) != NULL;) {
+		if (g->closing) {
+			/* A new group of its name has come for it just now. */
+			if (s->pool.apps[g->app].phase == APP_RUNNING)
+				apps_close(g, now);
+		} else if (conf_find_app(conf, g->conf->name) == NULL) {
+			logging_tell(answer, true,
+			    "%s: removed, it serves out what waits",
+			    g->conf->name);
+			apps_close(g, now);
+		} else if (!g->hold.stopped) {
+			accepting_leave(g, now);
+		}
+	}
 	listeners_open_awaited(s, now);
 	/* Listeners of an app for which there was no memory. */
 	listeners_close_all(prepared);

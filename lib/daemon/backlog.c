@@ -236,37 +236,13 @@ is_silent(const struct worker *w)
 }
 
 static void
-tell_wrong_port(struct group *g, const struct backlog_look *l)
-{
-	char address[ADDRESS_TEXT_SIZE], text[sizeof(g->backlog.wrong_port)];
-	const struct sockaddr_in *in = (const void *)&l->own;
-	bool any = in->sin_family == AF_INET
-	    ? in->sin_addr.s_addr == htonl(INADDR_ANY)
-	    : IN6_IS_ADDR_UNSPECIFIED(&l->own.sin6_addr);
-
-	/* ":3000" for all addresses of the machine. */
-	if (any)
-		(void)snprintf(address, sizeof(address), ":%u",
-		    (unsigned)ntohs(in->sin_port));
-	else
-		(void)address_format((const struct sockaddr *)&l->own,
-		    sizeof(l->own), address, sizeof(address));
-	(void)snprintf(text, sizeof(text),
-	    "it listens on %.60s itself: use %s{fd: 3}, or handoff = none",
-	    address, group_accepts_itself(g) ? "" : "handoff = listen and ");
-	if (strcmp(backlog_wrong_port(g), text) == 0)
-		return;
-	memcpy(g->backlog.wrong_port, text, sizeof(text));
-	g->backlog.wrong_generation = l->generation;
-	tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
-}
-
-static void
 backlog_looked(struct lane_job *job, tstamp now)
 {
 	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
 	struct group *g = l->group;
-	bool silent = false, accepts = false;
+	const struct sockaddr_in *in = (const void *)&l->own;
+	char at[ADDRESS_TEXT_SIZE], text[sizeof(g->backlog.wrong_port)];
+	bool silent = false, accepts = false, any;
 
 	for (size_t i = 0; g != NULL && i < l->nprocesses; i++) {
 		const struct open_process *x = &l->processes[i];
@@ -286,12 +262,31 @@ backlog_looked(struct lane_job *job, tstamp now)
 	if (g != NULL)
 		g->backlog.open_at =
 		    tstamp_add(now, OPEN_REST * (now - l->began));
-	if (silent && !accepts && l->silent) {
-		if (l->own.sin6_family != AF_UNSPEC)
-			tell_wrong_port(g, l);
-		else
-			g->backlog.wrong_port[0] = '\0';
+	if (!silent || accepts || !l->silent)
+		goto end;
+	if (l->own.sin6_family == AF_UNSPEC) {
+		g->backlog.wrong_port[0] = '\0';
+		goto end;
 	}
+	/* ":3000" for all addresses of the machine. */
+	any = in->sin_family == AF_INET
+	    ? in->sin_addr.s_addr == htonl(INADDR_ANY)
+	    : IN6_IS_ADDR_UNSPECIFIED(&l->own.sin6_addr);
+	if (any)
+		(void)snprintf(
+		    at, sizeof(at), ":%u", (unsigned)ntohs(in->sin_port));
+	else
+		(void)address_format((const struct sockaddr *)in,
+		    sizeof(l->own), at, sizeof(at));
+	(void)snprintf(text, sizeof(text),
+	    "it listens on %.60s itself: use %s{fd: 3}, or handoff = none", at,
+	    group_accepts_itself(g) ? "" : "handoff = listen and ");
+	if (strcmp(backlog_wrong_port(g), text) != 0) {
+		memcpy(g->backlog.wrong_port, text, sizeof(text));
+		g->backlog.wrong_generation = l->generation;
+		tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
+	}
+end:
 	open_free(l);
 }
 

@@ -1,9 +1,6 @@
 /*
  * The keeper: the process, from its start to its end, and what there is for it
  * to do: output, dead workers' channels, and descriptors to be closed.
- *
- * It is told one thing at a time, and the next when that is answered: so a
- * keeper that waits for somebody has one packet unread at most.
  */
 
 #include <sys/socket.h>
@@ -507,9 +504,8 @@ keeper_watch(struct keeper *k, tstamp now)
 }
 
 /*
- * Takes a packet; false: there is none, or no room for it. A packet with a
- * descriptor that has no room here waits until there is some, or comes without
- * it in the end.
+ * Takes a packet; false: there is none, or no room for its descriptor, without
+ * which it comes in the end.
  */
 static bool
 keeper_take(struct keeper *k, tstamp now)

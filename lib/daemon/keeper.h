@@ -32,10 +32,7 @@ struct supervisor;
 /* Keepers that one app may stall, each of which is forgotten after a while. */
 #define KEEPER_STALLS 3
 
-/*
- * Descriptors of an app that wait to be closed. With more it accepts no
- * connections, so that those of others have room.
- */
+/* With more descriptors that wait to be closed an app accepts nothing. */
 #define KEEPER_CLOSINGS 256
 
 /* How long a keeper is looked for that answers when asked to take back. */
@@ -137,10 +134,9 @@ void keeper_app_put(struct keeper_app *app);
 bool keeper_is_needed(const struct conf_app *conf);
 
 /*
- * Opens the pipes for a worker and has the keeper read them until
- * keeper_leave(). owner: the user that may open /dev/stderr; (uid_t)-1: ours.
- * Gives the ends for the worker, of standard output and of standard error,
- * which stay ours. NULL and errno.
+ * Opens the pipes for a worker and has the keeper read them. owner: the user
+ * that may open /dev/stderr; (uid_t)-1: ours. Gives the ends for the worker, of
+ * standard output and of standard error, which stay ours. NULL and errno.
  */
 struct output *keeper_hold(struct group *g, const char *id, uint32_t process,
     uid_t owner, int its_ends_out[2]);
@@ -149,11 +145,10 @@ struct output *keeper_hold(struct group *g, const char *id, uint32_t process,
 void keeper_ends_given(struct output *o);
 
 /*
- * The worker is gone, or *o NULL: all that it has printed is logged.
- * last_line: is told the last line on standard error after that, or within a
- * quarter of a second none, and the output is the caller's until then. If the
- * result is false, it is not told; *o is NULL, as after a second call with
- * NULL.
+ * The worker is gone, or *o NULL: all that it has printed is logged. last_line
+ * is told the last line on standard error after that, or within a quarter of a
+ * second none, and the output is the caller's until then. False: it is not
+ * told, and *o is NULL, as after a second call with NULL.
  */
 bool keeper_leave(struct output **o,
     void (*last_line)(void *arg, const char *line, size_t len, tstamp now),
@@ -180,16 +175,12 @@ void keeper_close(struct group *g, int fd);
 
 /*
  * The same for a connection, which is closed here and now if that cannot take
- * long. drain: else what its client has sent is read first, so that it is not
- * told of a reset; not where a process may be reading. Takes no lock of the
- * socket that a process may hold.
+ * long. drain: else what its client has sent is read first, so that it sees no
+ * reset; not where a process may be reading. Takes no lock that one may hold.
  */
 void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
 
-/*
- * The daemon ends: has the keeper do what is left, and pass on the last lines
- * of workers; until then at the latest. Turns the loop.
- */
+/* The daemon ends: has the keeper do what is left, by then. Turns the loop. */
 void keeper_hear_out(struct supervisor *s, tstamp until);
 
 /* The keeper, or a new one; NULL: there can be none now. */

@@ -12,12 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/action.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/log.h"
 #include "sys/loop.h"
 
 /* Connections that are closed, or looked at, at a time. */

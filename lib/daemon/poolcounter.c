@@ -21,7 +21,6 @@
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
-#include "sys/manager.h"
 #include "sys/sockets.h"
 
 /*

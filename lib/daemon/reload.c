@@ -282,10 +282,9 @@ tables_sum_up(const struct conf *conf, struct need *out)
 }
 
 /*
- * Whether there are descriptors for all that `conf` may need; if not, that is
- * logged. *spare_out: those that are left, 1 at least. With a warning lowers
- * max_parked of all apps to what there are descriptors for: the only change of
- * a configuration after conf_load().
+ * Whether there are descriptors for all that `conf` may need, and how many are
+ * left, 1 at least; logs what is missing. May lower max_parked of all apps: the
+ * only change of a configuration after conf_load().
  */
 static bool
 tables_fit(struct conf *conf, uint32_t *spare_out)

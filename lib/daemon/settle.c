@@ -104,45 +104,39 @@ waiters_is_gone(
 	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-static void
-waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
-{
-	static struct pollfd polls[WAITERS_SWEEP_MAX];
-	static uint32_t conns[WAITERS_SWEEP_MAX];
-	const struct pool *p = &s->pool;
-	struct group *g = s->groups[app];
-	nfds_t n = 0;
-
-	for (uint32_t c = p->apps[app].queue.first;
-	     c != ILIST_NONE && n < WAITERS_SWEEP_MAX;
-	     c = p->conn_links[c].next) {
-		polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
-		conns[n++] = c;
-	}
-	if (n == 0 || poll(polls, n, 0) <= 0)
-		return;
-	for (nfds_t i = 0; i < n; i++) {
-		struct accepted *c = &s->accepted[conns[i]];
-
-		/* Dropping a connection may have let others be handed out. */
-		if (polls[i].revents == 0 ||
-		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !waiters_is_gone(
-			&polls[i], g->conf->refusal.protocol, c->handed))
-			continue;
-		parking_close(g, c);
-		pool_abandoned(&s->pool, conns[i], now);
-	}
-}
-
 void
 waiters_sweep(struct timer *t, tstamp now)
 {
+	static struct pollfd polls[WAITERS_SWEEP_MAX];
+	static uint32_t conns[WAITERS_SWEEP_MAX];
 	struct supervisor *s = TIMER_OWNER(t, struct supervisor, second);
+	const struct pool *p = &s->pool;
+	struct group *g = NULL;
 
-	for (uint32_t app = 0; app < s->pool.napps; app++)
-		if (s->groups[app] != NULL)
-			waiters_sweep_app(s, app, now);
+	while ((g = group_next(s, g)) != NULL) {
+		nfds_t n = 0;
+
+		for (uint32_t c = p->apps[g->app].queue.first;
+		     c != ILIST_NONE && n < WAITERS_SWEEP_MAX;
+		     c = p->conn_links[c].next) {
+			polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
+			conns[n++] = c;
+		}
+		if (n == 0 || poll(polls, n, 0) <= 0)
+			continue;
+		for (nfds_t i = 0; i < n; i++) {
+			struct accepted *c = &s->accepted[conns[i]];
+
+			/* Dropping one may have let others be handed out. */
+			if (polls[i].revents == 0 ||
+			    p->conns[conns[i]].state != CONN_WAITING ||
+			    !waiters_is_gone(&polls[i],
+				g->conf->refusal.protocol, c->handed))
+				continue;
+			parking_close(g, c);
+			pool_abandoned(&s->pool, conns[i], now);
+		}
+	}
 }
 
 /* --- where a process hangs that is late ---------------------------------- */

@@ -332,8 +332,7 @@ const char *events_kind_name(enum event_kind kind);
 /*
  * Tells of the worker, of the group, or, where both are NULL, of the daemon:
  * "APP: worker ID (pid N) " or "APP: " stands before the text, but not before
- * that of a command. reason: a process_end_name(), in brackets behind the text;
- * NULL: none.
+ * that of a command, and behind it the reason in brackets.
  */
 void tell_event(struct supervisor *s, const struct group *g,
     const struct worker *w, enum log_level level, enum event_kind kind,

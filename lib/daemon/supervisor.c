@@ -204,11 +204,7 @@ supervisor_is_ready(const struct supervisor *s)
 	return true;
 }
 
-/*
- * After the settling of each turn, and before the first: says to the service
- * manager that the daemon is ready, and sends it the text that it shows, now
- * and then, if that has changed.
- */
+/* Tells the service manager of readiness, and now and then the status text. */
 static void
 supervisor_report(struct supervisor *s, tstamp now)
 {
