@@ -5,7 +5,6 @@
 
 #include <sys/socket.h>
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
