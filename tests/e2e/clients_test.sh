@@ -139,10 +139,8 @@ for fd in os.listdir(f"/proc/{sys.argv[1]}/fd"):
 testAListenerThatAnotherProcessShutDownIsBoundAnew() {
 	port=$(free_port)
 	starts "listen += \"127.0.0.1:$port\"" app web
-	shut_down "$port" || {
-		skip 'no process may take its descriptors'
-		return 0
-	}
+	shut_down "$port" ||
+	    { skip 'no process may take its descriptors'; return 0; }
 	await said "127.0.0.1:$port was shut down by somebody"
 	# The message comes before the new socket.
 	await is_served "127.0.0.1:$port"
@@ -156,10 +154,8 @@ testAListenerThatCannotBeBoundIsTriedAgainAfterAReload() {
 	starts '' app web
 	mv "$DIR/web.sock" "$DIR/moved"
 	: >"$DIR/web.sock"
-	shut_down "$DIR/web.sock" || {
-		skip 'no process may take its descriptors'
-		return 0
-	}
+	shut_down "$DIR/web.sock" ||
+	    { skip 'no process may take its descriptors'; return 0; }
 	await said 'a file that is no socket is in the way'
 	app web </dev/null | sed 's/app.*{/app other {/' | conf
 	ctl reload >/dev/null

@@ -310,10 +310,8 @@ leads_a_session() {
 }
 
 testADaemonThatIsProcess1ReapsAdoptedProcesses() {
-	unshare --pid --fork --mount-proc true 2>/dev/null || {
-		skip 'unshare needs root'
-		return 0
-	}
+	unshare --pid --fork --mount-proc true 2>/dev/null ||
+	    { skip 'unshare needs root'; return 0; }
 	conf_of 'restart_delay = 10ms min_server_life = 0' \
 	    app web --grandchildren 1 --setsid
 	start_process unshare --pid --fork --mount-proc "$APPPOOLD" \

@@ -484,10 +484,8 @@ testWithoutMemoryTheOldConfigurationStays() {
 	web_conf | conf
 	pool_start
 	kib=$(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$POOL/status")
-	[ "$kib" -lt 1000000000 ] || {
-		skip 'a sanitizer has all the addresses there are'
-		return 0
-	}
+	[ "$kib" -lt 1000000000 ] ||
+	    { skip 'a sanitizer has all the addresses there are'; return 0; }
 	prlimit --pid "$POOL" --as=$(((kib + 64) * 1024)):
 	hup
 	assertTrue 'it is not said' "said 'pool.conf: Cannot allocate memory'"
@@ -499,10 +497,7 @@ testWithoutMemoryTheOldConfigurationStays() {
 
 # A process whose user is unknown must not run as root instead.
 testQueuedStartsOfAnUnknownUserAreCancelled() {
-	is_root || {
-		skip 'needs root'
-		return 0
-	}
+	is_root || { skip 'needs root'; return 0; }
 	: >"$DIR/users" && chmod 666 "$DIR/users"
 	for user in nobody "nobody$$"; do
 		cat <<-EOF >"$DIR/$user.conf"

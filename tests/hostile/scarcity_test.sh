@@ -114,10 +114,8 @@ testAProcessThatTheKernelKillsForWantOfMemoryIsToldAsSuch() {
 		app b </dev/null
 	} | conf
 	: >"$DIR/log"
-	in_memory_cgroup $((100 * SLOW))M || {
-		skip 'no cgroup for memory'
-		return
-	}
+	in_memory_cgroup $((100 * SLOW))M ||
+	    { skip 'no cgroup for memory'; return; }
 	ctl wait >/dev/null
 	assertEquals 'no answer' '' "$(web "grow $((400 * SLOW))" 2>/dev/null)"
 	await status_is 1 apps web idle

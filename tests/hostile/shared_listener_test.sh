@@ -77,10 +77,7 @@ $address have it still: it is opened when they end"
 }
 
 testASocketWhoseLockAWorkerHoldsHoldsUpNoReload() {
-	can_hold || {
-		skip 'no userfaultfd'
-		return 0
-	}
+	can_hold || { skip 'no userfaultfd'; return 0; }
 	for address in "unix:$DIR/evil.sock" "127.0.0.1:$PORT"; do
 		{ app_b; evil hold "$address" </dev/null; } | conf
 		pool_start
@@ -99,10 +96,7 @@ testASocketWhoseLockAWorkerHoldsHoldsUpNoReload() {
 }
 
 testASocketWhoseLockAWorkerHoldsHoldsUpNoStop() {
-	can_hold || {
-		skip 'no userfaultfd'
-		return 0
-	}
+	can_hold || { skip 'no userfaultfd'; return 0; }
 	for address in "unix:$DIR/evil.sock" "127.0.0.1:$PORT"; do
 		{ app_b; evil hold "$address" </dev/null; } | conf
 		pool_start

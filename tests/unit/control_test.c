@@ -264,6 +264,10 @@ hear(int fd)
 	return heard;
 }
 
+/* What ends the answer; nothing yet, and the answer goes on. */
+#define LAST(text, fd) CHECK(CHECK_STR(text, hear(fd)) && ended)
+#define SILENT(fd) CHECK(CHECK_STR("", hear(fd)) && !ended)
+
 /* The whole answer to what is said; NULL: it did not end. */
 static const char *
 answer_to(const void *what, size_t len)
@@ -310,8 +314,7 @@ TEST(a_line_may_come_in_pieces)
 		CHECK(!ended);
 	}
 	say(fd, "\n", 1);
-	CHECK_STR(VERSION, hear(fd));
-	CHECK(ended);
+	LAST(VERSION, fd);
 }
 
 TEST(malformed_lines_are_errors)
@@ -337,8 +340,7 @@ TEST(malformed_lines_are_errors)
 
 	fd = ask("status");
 	(void)shutdown(fd, SHUT_WR);
-	CHECK_STR("error: the line has no end\n", hear(fd));
-	CHECK(ended);
+	LAST("error: the line has no end\n", fd);
 	hang_up(fd);
 	CHECK_EQ(0, clients->n);
 }
@@ -379,8 +381,7 @@ TEST(a_client_without_a_line_is_closed_after_10_seconds)
 	(void)hear(fd);
 	CHECK(!ended);
 	now += TSPAN_SECONDS(1);
-	CHECK_STR("error: no command within 10 seconds\n", hear(fd));
-	CHECK(ended);
+	LAST("error: no command within 10 seconds\n", fd);
 	CHECK_EQ(0, clients->n);
 }
 
@@ -388,14 +389,12 @@ TEST(a_client_without_a_line_is_closed_after_10_seconds)
 static void
 grow_status(void)
 {
-	struct app_listener *l;
+	char address[160];
 
-	for (unsigned i = 0; i < 5000; i++) {
-		l = calloc(1, sizeof(*l));
-		l->acceptor.listener.fd = -1;
-		memset(l->address, 'a', sizeof(l->address) - 1);
-		TAILQ_INSERT_TAIL(&groups[0]->listeners, l, next);
-	}
+	memset(address, 'a', sizeof(address) - 1);
+	address[sizeof(address) - 1] = '\0';
+	for (unsigned i = 0; i < 5000; i++)
+		standing_listen(groups[0], address);
 }
 
 TEST(a_slow_reader_is_cut_off)
@@ -472,10 +471,8 @@ TEST(idle_clients_give_way_to_one_that_asks)
 	CHECK_STR("", hear(asks));
 	now += TSPAN_MSECONDS(100);
 	CHECK_STR(VERSION, hear(asks));
-	CHECK_STR("error: there are too many connections\n", hear(fds[1]));
-	CHECK(ended);
-	CHECK_STR("", hear(fds[0]));
-	CHECK(!ended);
+	LAST("error: there are too many connections\n", fds[1]);
+	SILENT(fds[0]);
 }
 
 TEST(the_limit_of_clients_leaves_descriptors_to_connections)
@@ -515,8 +512,7 @@ TEST(waiting_clients_leave_room_for_others)
 TEST(wait_ends_when_the_apps_are_ready)
 {
 	int fd = ask("wait web\n");
-	CHECK_STR("", hear(fd));
-	CHECK(!ended);
+	SILENT(fd);
 	/* While nothing happens, nobody looks. */
 	now += TSPAN_SECONDS(1);
 	(void)loop_turn(&sup.loop, now);
@@ -524,8 +520,7 @@ TEST(wait_ends_when_the_apps_are_ready)
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
 	spawn(true);
 	now += TSPAN_MSECONDS(5);
-	CHECK_STR("ready\n", hear(fd));
-	CHECK(ended);
+	LAST("ready\n", fd);
 	hang_up(fd);
 	CHECK_STR("ready\n", answer("wait\n"));
 	CHECK_EQ(0, clients->nwaiting);
@@ -539,8 +534,7 @@ TEST(reload_answers_when_the_reload_is_over)
 	CHECK_STR("", hear(fd));
 	NEED(reload.refs == 1);
 	reload_ends(changes);
-	CHECK_STR("web: changed\njob: new\n", hear(fd));
-	CHECK(ended);
+	LAST("web: changed\njob: new\n", fd);
 	hang_up(fd);
 
 	fd = ask("json reload\n");
@@ -580,8 +574,7 @@ TEST(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over)
 	CHECK_STR("", hear(fds[0]));
 	sup.stopping = true;
 	now += TSPAN_MSECONDS(20);
-	CHECK_STR("web: changed\n", hear(fds[0]));
-	CHECK(ended);
+	LAST("web: changed\n", fds[0]);
 }
 
 /* The log may be no file any more, when the client is answered. */
@@ -616,10 +609,8 @@ TEST(stop_ends_with_the_daemon)
 	CHECK_STR("error: the daemon is stopping\n", answer("reload\n"));
 
 	close_control(&sup);
-	CHECK_STR("", hear(fd));
-	CHECK(ended);
-	CHECK_STR("", hear(again));
-	CHECK(ended);
+	LAST("", fd);
+	LAST("", again);
 }
 
 TEST(waiting_clients_learn_of_the_end_of_the_daemon)
@@ -652,8 +643,7 @@ TEST(a_strangers_silent_connections_keep_nobody_out)
 	for (int i = 0; i < CLIENTS_MAX + 100; i++)
 		fds[i] = dial_as(STRANGER);
 	CHECK_EQ(EACH_MAX, clients->n);
-	CHECK_STR("error: this user has too many connections\n", hear(fds[0]));
-	CHECK(ended);
+	LAST("error: this user has too many connections\n", fds[0]);
 
 	CHECK_STR(VERSION, answer("version\n"));
 	other = dial_as(STRANGER - 1);
@@ -852,12 +842,10 @@ TEST(a_follower_is_given_what_happens_later)
 	pass();
 	CHECK_STR(AT "4\n", hear(fd));
 	now += TSPAN_SECONDS(3600);
-	CHECK_STR("", hear(fd));
-	CHECK(!ended);
+	SILENT(fd);
 	happen("web", 5, 1);
 	close_control(&sup);
-	CHECK_STR(AT "5\nerror: the daemon has stopped\n", hear(fd));
-	CHECK(ended);
+	LAST(AT "5\nerror: the daemon has stopped\n", fd);
 }
 
 /* The numbers of all events heard, from first on, with those told as lost. */

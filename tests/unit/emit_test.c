@@ -23,25 +23,6 @@ written(void)
 	return text.failed ? NULL : text.data;
 }
 
-TEST(commas_stand_between_values_only)
-{
-	emit_object(&json);
-	emit_key(&json, "a");
-	emit_array(&json);
-	emit_uint(&json, 1);
-	emit_array(&json);
-	emit_array_end(&json);
-	emit_uint(&json, 2);
-	emit_array_end(&json);
-	emit_key(&json, "b");
-	emit_object(&json);
-	emit_object_end(&json);
-	emit_key(&json, "c");
-	emit_bool(&json, true);
-	emit_object_end(&json);
-	CHECK_STR("{\"a\":[1,[],2],\"b\":{},\"c\":true}", written());
-}
-
 TEST(lines_end_behind_a_comma_or_a_bracket)
 {
 	emit_array(&json);
@@ -82,22 +63,6 @@ TEST(strings_are_escaped_and_utf_8)
 		emit_string(&json, strings[i][0]);
 		CHECK_STR(strings[i][1], written());
 	}
-}
-
-TEST(keys_have_values_of_all_kinds)
-{
-	emit_object(&json);
-	emit_put_string(&json, "a", "b");
-	emit_put_uint(&json, "c", 1);
-	emit_put_bool(&json, "d", false);
-	emit_put_null(&json, "e");
-	emit_put_span(&json, "f", TSPAN_MSECONDS(1500));
-	emit_put_percent(&json, "g", 50);
-	emit_put_number(&json, "h", 0.25);
-	emit_object_end(&json);
-	CHECK_STR("{\"a\":\"b\",\"c\":1,\"d\":false,\"e\":null,\"f\":1.5,"
-		  "\"g\":50.0,\"h\":0.25}",
-	    written());
 }
 
 TEST(times_have_microseconds_below_a_second_and_then_milliseconds)
@@ -157,13 +122,6 @@ TEST(text_past_its_bound_is_refused_for_good)
 	CHECK(!t.failed);
 	CHECK_EQ(8, t.len);
 	text_fini(&t);
-}
-
-TEST(a_long_format_is_written_whole)
-{
-	text_printf(&text, "%0*d%s", 3000, 7, "end");
-	CHECK_EQ(3003, text.len);
-	CHECK(memcmp(text.data + 2998, "07end", 5) == 0);
 }
 
 TEST(text_for_a_terminal_holds_no_controls)

@@ -1,19 +1,14 @@
 /* Listening sockets, and shutting them without losing a connection. */
 
 #include <sys/file.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/time.h>
 
-#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -24,6 +19,7 @@
 #include "sys/address.h"
 #include "sys/listener.h"
 
+#include "../hostile/absent.h"
 #include "../support/nodiag.h"
 #include "check.h"
 
@@ -628,34 +624,22 @@ TEST(a_listener_blocks_while_it_is_shared_and_not_afterwards)
 static pid_t
 hold_lock(const struct listener *l)
 {
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct sock_fprog program = { .len = 1 };
-	int fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	pid_t pid;
+	pid_t pid = fork();
+	int status;
 
-	area.range.start = (uintptr_t)page;
-	area.range.len = 4096;
-	if (fault == -1 || ioctl(fault, UFFDIO_API, &api) == -1)
-		return 0;
-	program.filter = page;
-	pid = fork();
 	if (pid == 0) {
-		/* The first ioctl has told there what it knows. */
-		api.features = 0;
-		fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-		(void)ioctl(fault, UFFDIO_API, &api);
-		(void)ioctl(fault, UFFDIO_REGISTER, &area);
+		program.filter = (struct sock_filter *)(void *)absent_page();
 		(void)setsockopt(l->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
 		    sizeof(program));
 		_exit(1);
 	}
-	close(fault);
 	/* Until it sleeps there. */
 	poll(NULL, 0, 100);
-	return pid;
+	if (waitpid(pid, &status, WNOHANG) == 0)
+		return pid;
+	CHECK_EQ(77, WEXITSTATUS(status));
+	return 0;
 }
 
 /*
