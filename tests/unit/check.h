@@ -112,6 +112,13 @@ static struct {
 		return check_finish(); \
 	}
 
+/* Runs the function for each row of a table with a name, which is in `now`. */
+#define RUN_ROWS(rows, now, name, function) \
+	for ((now) = (rows); \
+	     (now) < (rows) + sizeof(rows) / sizeof((rows)[0]); (now)++) \
+		if ((now)->name != NULL) \
+	check_run((now)->name, function, false)
+
 /* Stores the name of a file in a folder that is empty and goes at the end. */
 #define CHECK_FILE(path, name) check_file(path, sizeof(path), name)
 

@@ -185,15 +185,8 @@ struct fact {
 
 /* Runs a table of facts. */
 #define RUN_FACTS(facts) \
-	do { \
-		for (size_t i = 0; i < sizeof(facts) / sizeof(*(facts)); \
-		     i++) { \
-			fact_now = &(facts)[i]; \
-			fact_end = (facts) + sizeof(facts) / sizeof(*(facts)); \
-			if (fact_now->name != NULL) \
-				check_run(fact_now->name, fact_check, false); \
-		} \
-	} while (0)
+	fact_end = (facts) + sizeof(facts) / sizeof(*(facts)); \
+	RUN_ROWS(facts, fact_now, name, fact_check)
 
 /* Loads text, which has no mistake; NULL, and a failed test, if it has. */
 static inline struct conf *

@@ -84,22 +84,6 @@ storm_check(void)
 	always(expected);
 }
 
-TEST(a_directory_is_refused)
-{
-	(void)remove(in_folder("pool.conf"));
-	NEED(mkdir(in_folder("pool.conf"), 0755) == 0);
-	for (int i = 0; i < TIMES; i++)
-		MISTAKES("pool.conf:1: cannot be read: is a directory\n", NULL);
-	NEED(rmdir(in_folder("pool.conf")) == 0);
-	MISTAKES("", ANY_APP);
-}
-
-TEST(a_missing_file_is_refused)
-{
-	(void)remove(in_folder("pool.conf"));
-	always("pool.conf:1: cannot be read: No such file or directory\n");
-}
-
 TEST_ALONE(an_unreadable_file_is_refused)
 {
 	conf_write("pool.conf", ANY_APP);
@@ -111,14 +95,21 @@ TEST_ALONE(an_unreadable_file_is_refused)
 		    "pool.conf:1: cannot be read: Permission denied\n", NULL);
 }
 
-TEST(a_fifo_is_refused_at_once)
+TEST(what_is_no_file_is_refused)
 {
 	(void)remove(in_folder("pool.conf"));
+	always("pool.conf:1: cannot be read: No such file or directory\n");
+	(void)remove(in_folder("pool.conf"));
+	NEED(mkdir(in_folder("pool.conf"), 0755) == 0);
+	for (int i = 0; i < TIMES; i++)
+		MISTAKES("pool.conf:1: cannot be read: is a directory\n", NULL);
+	NEED(rmdir(in_folder("pool.conf")) == 0);
 	NEED(mkfifo(in_folder("pool.conf"), 0644) == 0);
 	for (int i = 0; i < TIMES; i++)
 		MISTAKES("pool.conf:1: cannot be read: is not a regular file\n",
 		    NULL);
 	NEED(remove(in_folder("pool.conf")) == 0);
+	MISTAKES("", ANY_APP);
 }
 
 TEST(too_many_apps_are_refused)
@@ -431,14 +422,8 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	for (size_t i = 0; i < sizeof(storms) / sizeof(*storms); i++) {
-		storm_now = &storms[i];
-		check_run(storm_now->fact, storm_check, false);
-	}
-	for (size_t i = 0; i < sizeof(includes) / sizeof(*includes); i++) {
-		include_now = &includes[i];
-		check_run(include_now->fact, include_check, false);
-	}
+	RUN_ROWS(storms, storm_now, fact, storm_check);
+	RUN_ROWS(includes, include_now, fact, include_check);
 	check_all();
 	return check_finish();
 }

@@ -374,11 +374,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	for (size_t i = 0; i < VALUES; i++) {
-		value_now = &values[i];
-		if (value_now->fact != NULL)
-			check_run(value_now->fact, value_check, false);
-	}
+	RUN_ROWS(values, value_now, fact, value_check);
 	RUN_FACTS(facts);
 	check_all();
 	return check_finish();

@@ -395,10 +395,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	check.end = finish;
-	for (size_t i = 0; i < sizeof(talks) / sizeof(talks[0]); i++) {
-		talk = &talks[i];
-		check_run(talk->name, talk_through, false);
-	}
+	RUN_ROWS(talks, talk, name, talk_through);
 	check_all();
 	return check_finish();
 }

@@ -45,6 +45,17 @@ serve_for(unsigned seconds, unsigned n, tspan took)
 	}
 }
 
+/* One connection after the other, so far apart. */
+static void
+trickle(unsigned n, tspan apart, tspan took)
+{
+	for (; n > 0; n--) {
+		serve(1, took);
+		now += apart;
+		promise_update(&p, &terms, now);
+	}
+}
+
 static void
 rest_for(unsigned seconds)
 {
@@ -142,11 +153,7 @@ TEST(a_steady_rate_gives_the_need_at_once)
 
 TEST(a_need_is_no_more_than_connections_were_there_at_a_time)
 {
-	for (unsigned i = 0; i < 1000; i++) {
-		serve(1, TSPAN_MSECONDS(90));
-		now += TSPAN_MSECONDS(100);
-		promise_update(&p, &terms, now);
-	}
+	trickle(1000, TSPAN_MSECONDS(100), TSPAN_MSECONDS(90));
 	CHECK_EQ(1, promise_least(&p));
 }
 
@@ -154,11 +161,7 @@ TEST(connections_that_stay_count_though_none_come)
 {
 	terms.present = 3;
 	serve_for(1, 20, TSPAN_MSECONDS(100));
-	for (unsigned i = 0; i < 600; i++) {
-		serve(1, TSPAN_MSECONDS(900));
-		now += SECOND;
-		promise_update(&p, &terms, now);
-	}
+	trickle(600, SECOND, TSPAN_MSECONDS(900));
 	CHECK_EQ(3, promise_least(&p));
 }
 
@@ -172,11 +175,7 @@ TEST(connections_of_the_past_while_count)
 		promise_update(&p, &terms, now);
 	}
 	CHECK_EQ(17, promise_least(&p));
-	for (unsigned i = 0; i < 40; i++) {
-		serve(1, TSPAN_MSECONDS(100));
-		now += SECOND;
-		promise_update(&p, &terms, now);
-	}
+	trickle(40, SECOND, TSPAN_MSECONDS(100));
 	CHECK_EQ(1, promise_least(&p));
 }
 

@@ -858,11 +858,7 @@ rig_play(void)
 		check.begin = begin_each; \
 		check.end = rig_end; \
 		rig_verbs = more_verbs; \
-		for (size_t i = 0; i < sizeof(plays) / sizeof(plays[0]); \
-		     i++) { \
-			rig_played = &plays[i]; \
-			check_run(plays[i].name, rig_play, false); \
-		} \
+		RUN_ROWS(plays, rig_played, name, rig_play); \
 		check_all(); \
 		return check_finish(); \
 	}
