@@ -94,7 +94,6 @@ enum column {
 
 struct table_row {
 	const json_t *app;
-	size_t place; /* in the answer */
 	const char *name; /* if rows are sorted by that; else NULL */
 	double weight; /* likewise; the largest is first */
 };

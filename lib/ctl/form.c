@@ -4,6 +4,7 @@
  */
 
 #include <sys/ioctl.h>
+#include <sys/param.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -478,9 +479,7 @@ compare_rows(const void *one, const void *other)
 		return isnan(a->weight) ? 1 : -1;
 	if (!isnan(a->weight) && a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
-	if (a->name != NULL)
-		return strcmp(a->name, b->name);
-	return a->place < b->place ? -1 : a->place > b->place;
+	return a->name == NULL ? 0 : strcmp(a->name, b->name);
 }
 
 bool
@@ -499,20 +498,17 @@ table_init(struct table *t, json_t *status, enum column by)
 
 		if (name == NULL)
 			goto fail;
-		t->rows[row] = (struct table_row){ app, row,
+		t->rows[row] = (struct table_row){ app,
 			by == COLUMN_APP ? name : NULL, weight_of(app, by) };
 	}
-	qsort(t->rows, t->nrows, sizeof(*t->rows), compare_rows);
-
+	/* Equals stay in the order of the answer. */
+	if (mergesort(t->rows, t->nrows, sizeof(*t->rows), compare_rows) == -1)
+		goto fail;
 	for (enum column i = 0; i < COLUMNS_ALL; i++) {
 		t->widths[i] = strlen(columns[i].heading);
 		for (size_t row = 0; row < t->nrows; row++) {
-			size_t width;
-
 			make_cell(&t->cell, t->rows[row].app, i);
-			width = form_width(&t->cell);
-			if (width > t->widths[i])
-				t->widths[i] = width;
+			t->widths[i] = MAX(t->widths[i], form_width(&t->cell));
 		}
 	}
 	return true;
@@ -569,11 +565,10 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 	}
 	for (enum column i = 0;
 	     row != TABLE_DAEMON && i < COLUMNS_ALL && left > 0; i++) {
-		size_t wide = t->widths[i];
+		size_t wide = MIN(t->widths[i], left);
 
-		if (i == COLUMN_APP && width != 0 && wide > name_width)
-			wide = name_width;
-		wide = wide < left ? wide : left;
+		if (i == COLUMN_APP && width != 0)
+			wide = MIN(wide, name_width);
 		make_cell(&t->cell, app, i);
 		form_pad(out, &t->cell, wide, columns[i].left, true);
 		left -= wide;
