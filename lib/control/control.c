@@ -341,7 +341,8 @@ client_must_wait(struct client *cl)
 bool
 client_may_wait(struct client *cl)
 {
-	if (cl->counted || cl->all->nwaiting < cl->all->max_waiting)
+	/* The other places are for questions that are answered at once. */
+	if (cl->counted || cl->all->nwaiting < cl->all->max / 4 * 3)
 		return true;
 	client_error(cl, "too many clients wait already");
 	return false;
@@ -534,10 +535,11 @@ control_arrived(struct acceptor *a, int fd, tstamp now)
 		if (same_silent == NULL && is_silent)
 			same_silent = other;
 	}
-	if (same > all->max_each)
+	/* A quarter for each; the last eighth is for the others. */
+	if (same > all->max / 4)
 		client_refuse(
 		    same_silent, "this user has too many connections", now);
-	else if (n > all->max_strangers)
+	else if (n > all->max / 8 * 7)
 		client_refuse(silent, "there are too many connections", now);
 }
 
@@ -614,9 +616,6 @@ control_commit(struct control *c, const struct conf *conf)
 	c->max = CLIENTS_MAX;
 	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
 		c->max = CLIENTS_SURE + c->spare;
-	c->max_strangers = c->max / 8 * 7;
-	c->max_each = c->max / 4;
-	c->max_waiting = c->max / 4 * 3;
 	acceptor_pause(&c->acceptor, false);
 }
 

@@ -358,9 +358,6 @@ struct control {
 	TAILQ_HEAD(client_list, client) list;
 	unsigned n;
 	unsigned max; /* at a time */
-	unsigned max_strangers; /* of max: the rest is kept for the others */
-	unsigned max_each; /* of one stranger */
-	unsigned max_waiting; /* of max: others are answered at once */
 	unsigned nwaiting; /* clients that wait, but for memory; and those
 			      that follow events, even while they read */
 	size_t status_bytes; /* of all snapshots together */
