@@ -33,7 +33,7 @@ static void
 run_status(struct client *cl)
 {
 	cl->wants = set_app(cl, cl->said.words[1]);
-	cl->format = cl->json ? STATUS_JSON : STATUS_TEXT;
+	cl->format = cl->said.json ? STATUS_JSON : STATUS_TEXT;
 }
 
 /* The names alone; as JSON all of the status but the workers. */
@@ -42,9 +42,9 @@ run_apps(struct client *cl)
 {
 	const struct supervisor *s = cl->all->sup;
 
-	cl->wants = cl->json;
+	cl->wants = cl->said.json;
 	cl->format = STATUS_JSON_APPS;
-	for (uint32_t n = 0; n < s->pool.napps && !cl->json; n++)
+	for (uint32_t n = 0; n < s->pool.napps && !cl->said.json; n++)
 		if (s->groups[n] != NULL)
 			text_printf(&cl->out, "%s\n", s->groups[n]->conf->name);
 }
@@ -54,7 +54,7 @@ run_metrics(struct client *cl)
 {
 	cl->format =
 	    cl->said.words[1] == NULL ? STATUS_METRICS : STATUS_OPENMETRICS;
-	if (cl->json)
+	if (cl->said.json)
 		client_error(
 		    cl, "metrics has no JSON; status -j has the same figures");
 	else if (cl->said.words[1] != NULL &&
@@ -71,7 +71,7 @@ run_events(struct client *cl)
 	struct supervisor *s = cl->all->sup;
 	const char *wrong;
 	struct follow *f =
-	    follow_new(&s->events, cl->said.words + 1, cl->json, &wrong);
+	    follow_new(&s->events, cl->said.words + 1, cl->said.json, &wrong);
 
 	if (f == NULL) {
 		client_error(cl, "usage: events [APP] [-n N] [-f]; %s", wrong);
@@ -168,7 +168,7 @@ run_wait(struct client *cl)
 static void
 put_address(struct client *cl, struct emit *j, const char *address)
 {
-	if (cl->json)
+	if (cl->said.json)
 		emit_string(j, address);
 	else
 		text_printf(&cl->out, "%s\n", address);
@@ -184,7 +184,7 @@ run_listeners(struct client *cl)
 	struct emit j;
 
 	emit_init(&j, &cl->out);
-	if (cl->json)
+	if (cl->said.json)
 		emit_array(&j);
 	for (uint32_t n = 0; n < s->pool.napps; n++)
 		if (s->groups[n] != NULL)
@@ -192,7 +192,7 @@ run_listeners(struct client *cl)
 				put_address(cl, &j, l->where.text);
 	for (size_t i = 0; (address = poolcounter_address(s, i)) != NULL; i++)
 		put_address(cl, &j, address->where);
-	if (cl->json) {
+	if (cl->said.json) {
 		emit_array_end(&j);
 		text_puts(&cl->out, "\n");
 	}
@@ -235,7 +235,7 @@ run_ping(struct client *cl)
 	if (a->failed)
 		why = group_failure(g, failure);
 	protocol = conf_protocol_name(g->conf->refusal.protocol);
-	if (!cl->json) {
+	if (!cl->said.json) {
 		text_printf(&cl->out, "%s %s\n", protocol, first->address);
 		if (why != NULL)
 			client_tell(cl, "failed: %s", why);
@@ -376,7 +376,7 @@ run_version(struct client *cl)
 {
 	struct emit j;
 
-	if (!cl->json) {
+	if (!cl->said.json) {
 		client_tell(cl, "apppoold " APPPOOL_VERSION);
 		return;
 	}
@@ -393,20 +393,20 @@ run_help(struct client *cl)
 	struct emit j;
 
 	emit_init(&j, &cl->out);
-	if (cl->json)
+	if (cl->said.json)
 		emit_object(&j);
 	for (const struct command *c = commands; c < commands + COMMANDS; c++) {
 		if (c->kind == COMMAND_LOCAL ||
 		    (cl->said.words[1] != NULL &&
 			strcmp(cl->said.words[1], c->name) != 0))
 			continue;
-		if (cl->json)
+		if (cl->said.json)
 			emit_put_string(&j, c->name, c->does);
 		else
 			text_printf(&cl->out, "%s%s%s: %s\n", c->name,
 			    c->arguments, c->further, c->does);
 	}
-	if (cl->json) {
+	if (cl->said.json) {
 		emit_object_end(&j);
 		text_puts(&cl->out, "\n");
 	} else if (cl->out.len == 0) {
@@ -509,6 +509,8 @@ command_split(char *line, size_t len, struct command_line *out)
 			return "too many words";
 		out->words[out->nwords++] = word;
 	}
+	/* An answer in JSON is one value and nothing else. */
+	out->progress = out->progress && !out->json;
 	return out->nwords == 0 ? "no command" : NULL;
 }
 
@@ -545,9 +547,6 @@ command_run(struct client *cl, size_t len, tstamp now)
 		client_error(cl, "%s", wrong);
 		return;
 	}
-	cl->json = line->json;
-	/* An answer in JSON is one value and nothing else. */
-	cl->watches = line->progress && !line->json;
 	name = line->words[0];
 	nargs = line->nwords - 1;
 	id = command_find(name);

@@ -174,7 +174,7 @@ client_tell(struct client *cl, const char *fmt, ...)
 		cl->out.failed = true;
 		return;
 	}
-	if (cl->json) {
+	if (cl->said.json) {
 		emit_init(&j, &cl->out);
 		emit_object(&j);
 		emit_put_string(&j, "message", text);
@@ -329,7 +329,8 @@ client_must_wait(struct client *cl)
 
 	if (!cl->goes_on(cl, &p))
 		return false;
-	if (!cl->watches || p.of == 0 || memcmp(&cl->shown, &p, sizeof(p)) == 0)
+	if (!cl->said.progress || p.of == 0 ||
+	    memcmp(&cl->shown, &p, sizeof(p)) == 0)
 		return true;
 	cl->shown = p;
 	len = snprintf(line, sizeof(line),

@@ -295,7 +295,7 @@ follow_has_more(const struct follow *f)
 /* A line, taken apart. */
 struct command_line {
 	bool json; /* the line began so, */
-	bool progress; /* or so: words that are left out */
+	bool progress; /* or so, and not in JSON: words that are left out */
 	char *words[COMMAND_WORDS_MAX + 1]; /* of the line; and NULL */
 	size_t nwords; /* at least 1 */
 };
@@ -330,8 +330,6 @@ struct client {
 	uid_t uid; /* of who connected; -1: not known */
 	enum client_state state;
 	enum client_wait waits;
-	bool json;
-	bool watches; /* asked for lines of progress */
 	bool counted; /* in nwaiting */
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
 	size_t len;
