@@ -666,12 +666,6 @@ control_close(struct control *all)
 	free(all);
 }
 
-static void
-control_dump(struct control *c, tstamp now)
-{
-	dump_start(c->sup, &c->dump, now);
-}
-
 bool
 control_register(
     struct supervisor *s, void (*run)(struct client *, size_t len, tstamp now))
@@ -685,7 +679,7 @@ control_register(
 		.commit = control_commit,
 		.abort = control_abort,
 		.turn = control_turn,
-		.dump = control_dump,
+		.dump = dump_start,
 		.close = control_close,
 	};
 	struct control *c = calloc(1, sizeof(*c));

@@ -22,7 +22,7 @@
 struct dump {
 	struct lane_job job;
 	struct supervisor *sup;
-	struct dump **slot; /* NULL: dump_forget() was here */
+	struct control *control; /* NULL: dump_forget() was here */
 	struct status *status;
 	const char *piece; /* of the status; NULL: all is written */
 	size_t len;
@@ -135,20 +135,21 @@ dump_go_on(struct lane_job *job, tstamp now)
 	} else if (d->path != NULL) {
 		log_info("state written to %s", d->path);
 	}
-	if (d->slot != NULL)
-		*d->slot = NULL;
+	if (d->control != NULL)
+		d->control->dump = NULL;
 	status_free(d->status);
 	free(d->path);
 	free(d);
 }
 
 void
-dump_start(struct supervisor *s, struct dump **slot, tstamp now)
+dump_start(struct control *c, tstamp now)
 {
+	struct supervisor *s = c->sup;
 	const char *path = s->config->dump_file;
 	struct dump *d;
 
-	if (*slot != NULL)
+	if (c->dump != NULL)
 		return;
 	d = calloc(1, sizeof(*d));
 	if (d == NULL)
@@ -164,8 +165,8 @@ dump_start(struct supervisor *s, struct dump **slot, tstamp now)
 	if (d->status == NULL)
 		goto fail;
 	dump_make_piece(d);
-	d->slot = slot;
-	*slot = d;
+	d->control = c;
+	c->dump = d;
 	lane_submit(&s->looker, &d->job);
 	return;
 
@@ -179,5 +180,5 @@ fail:
 void
 dump_forget(struct dump *d)
 {
-	d->slot = NULL;
+	d->control = NULL;
 }

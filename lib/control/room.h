@@ -30,6 +30,7 @@
 #include "sys/loop.h"
 #include "sys/text.h"
 
+struct control;
 struct dump;
 
 /* --- status.c: one snapshot of everything ------------------------------- */
@@ -245,10 +246,10 @@ const char *figures_next(struct status *st, size_t *len_out);
 
 /* --- dump.c: the snapshot, written to dump_file or to the log ----------- */
 
-/* Begins a dump, which *slot is until it has ended; unless one is there. */
-void dump_start(struct supervisor *s, struct dump **slot, tstamp now);
+/* Begins a dump, which c->dump is until it has ended; unless one is there. */
+void dump_start(struct control *c, tstamp now);
 
-/* The slot is gone before the dump has ended. */
+/* c is gone before the dump has ended. */
 void dump_forget(struct dump *d);
 
 /* --- follow.c: a client's way through the events of the daemon ----------- */

@@ -13,7 +13,7 @@
 
 #define LISTENERS 2000
 
-static struct dump *dump;
+static struct control control = { .sup = &sup };
 static char path[64];
 static char log_path[64];
 static const tstamp now = TSPAN_SECONDS(1000);
@@ -55,7 +55,7 @@ finish(void)
 	tstamp limit = loop_now(&sup.loop) + TSPAN_SECONDS(10);
 	unsigned turns = 0;
 
-	while (dump != NULL && loop_now(&sup.loop) < limit)
+	while (control.dump != NULL && loop_now(&sup.loop) < limit)
 		turns += loop_turn(&sup.loop, limit) > 0;
 	return turns;
 }
@@ -102,7 +102,7 @@ TEST(the_former_dump_stays_until_the_new_one_is_whole)
 	f = fopen(path, "w");
 	(void)fputs("before", f);
 	(void)fclose(f);
-	dump_start(&sup, &dump, now);
+	dump_start(&control, now);
 	before = content(path);
 	CHECK_STR("before", before);
 	CHECK(finish() > 1);
@@ -118,9 +118,9 @@ TEST(a_missing_folder_ends_the_dump)
 	static char nowhere[] = "/nonexistent/dump";
 
 	conf.dump_file = nowhere;
-	dump_start(&sup, &dump, now);
+	dump_start(&control, now);
 	(void)finish();
-	CHECK(dump == NULL);
+	CHECK(control.dump == NULL);
 	CHECK_EQ(0, leftovers());
 }
 
@@ -140,10 +140,10 @@ TEST(a_full_disk_leaves_the_former_dump)
 	small = former;
 	small.rlim_cur = 20000;
 	(void)setrlimit(RLIMIT_FSIZE, &small);
-	dump_start(&sup, &dump, now);
+	dump_start(&control, now);
 	(void)finish();
 	(void)setrlimit(RLIMIT_FSIZE, &former);
-	CHECK(dump == NULL);
+	CHECK(control.dump == NULL);
 	text = content(path);
 	CHECK_STR("before", text);
 	CHECK_EQ(1, leftovers());
@@ -153,9 +153,9 @@ TEST(a_full_disk_leaves_the_former_dump)
 TEST(the_end_of_the_daemon_leaves_no_unfinished_file)
 {
 	grow();
-	dump_start(&sup, &dump, now);
+	dump_start(&control, now);
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
-	CHECK(dump == NULL);
+	CHECK(control.dump == NULL);
 	CHECK_EQ(0, leftovers());
 	(void)lane_start(&sup.looker, &sup.loop, "looker", NULL);
 }
@@ -171,7 +171,7 @@ TEST(without_dump_file_the_dump_is_in_the_log)
 
 	conf.dump_file = NULL;
 	(void)log_open(&to_file);
-	dump_start(&sup, &dump, now);
+	dump_start(&control, now);
 	(void)finish();
 	(void)log_open(&to_stderr);
 	text = content(log_path);
