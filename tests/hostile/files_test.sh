@@ -248,6 +248,7 @@ testALimitWhoseServerIsInAFrozenFolderHoldsUpNoOther() {
 	quiet_once
 	freeze
 	start_process touch "$DIR/run/made"
+	await grep -q ') D ' "/proc/$STARTED/stat"
 	watch_b 3
 	assertContains "$(ask "unix:$DIR/limited.sock")" hello
 	await said 'it does not answer'
