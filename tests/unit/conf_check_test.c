@@ -230,26 +230,19 @@ TEST(as_root_an_app_has_the_user_that_is_named)
 
 TEST(an_unknown_user_makes_its_app_fail_alone)
 {
-	char *mistakes;
-	char *warnings;
 	struct conf *conf;
 
 	if (geteuid() != 0)
 		SKIP("needs root");
-	conf_write("pool.conf",
+	conf = conf_warned(
+	    "pool.conf:2: app 'b': user 'no-such': there is none of that name\n",
 	    ANY_APP "app b { handoff = none command = /bin/true "
 		    "user = no-such }\n");
-	conf = conf_try(WARN, &mistakes, &warnings);
 	NEED(conf != NULL);
 	CHECK_STR(NULL, conf->apps[0].broken);
 	CHECK_STR(
 	    "user 'no-such': there is none of that name", conf->apps[1].broken);
-	CHECK_STR("pool.conf:2: app 'b': user 'no-such': there is none of "
-		  "that name\n",
-	    warnings);
 	conf_free(conf);
-	free(mistakes);
-	free(warnings);
 }
 
 /* ---- the machine ---- */
@@ -259,20 +252,15 @@ TEST(an_unknown_user_makes_its_app_fail_alone)
 
 TEST(a_program_not_in_path_makes_its_app_fail_alone)
 {
-	char *mistakes;
-	char *warnings;
-	struct conf *conf;
-
-	conf_write("pool.conf",
+	struct conf *conf = conf_warned(
+	    "pool.conf:1: app 'a': program 'no-such' is not in PATH (/nowhere)\n",
 	    NO_CONTROL "app a { handoff = none command = no-such "
 		       "environment = \"PATH=/nowhere\" }\n");
-	conf = conf_try(WARN, &mistakes, &warnings);
+
 	NEED(conf != NULL);
 	CHECK_STR("program 'no-such' is not in PATH (/nowhere)",
 	    conf->apps[0].broken);
 	conf_free(conf);
-	free(mistakes);
-	free(warnings);
 }
 
 TEST(a_program_that_cannot_be_run_is_a_mistake)

@@ -8,7 +8,6 @@
 
 #include <sys/stat.h>
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
@@ -16,6 +15,7 @@
 #include "conf/conf.h"
 
 #include "check.h"
+#include "descriptors.h"
 
 static char conf_folder[] = "/tmp/apppoold-conf-test.XXXXXX";
 
@@ -257,17 +257,42 @@ fact_check(void)
 	while (++f < fact_end && f->name == NULL);
 }
 
-/* The number of open descriptors. */
-static inline unsigned
-descriptors(void)
+/* Loads text as at a start, where this stands in the warnings. */
+static inline struct conf *
+conf_warned(const char *part, const char *text)
 {
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
+	char *mistakes, *warnings;
+	struct conf *conf;
 
-	while (readdir(dir) != NULL)
-		n++;
-	closedir(dir);
-	return n;
+	conf_write("pool.conf", text);
+	conf = conf_try(CONF_OUTSIDE_WARN, &mistakes, &warnings);
+	CHECK_STR("", mistakes);
+	if (strstr(warnings, part) == NULL)
+		CHECK_STR(part, warnings);
+	free(mistakes);
+	free(warnings);
+	return conf;
+}
+
+/* Prints what text becomes, loads that, and compares both. */
+static inline void
+conf_read_back(const char *text)
+{
+	struct conf *conf = conf_right(text), *again;
+	char *first, *second;
+
+	NEED(conf != NULL);
+	first = conf_printed(conf);
+	again = conf_right(first);
+	NEED(again != NULL);
+	second = conf_printed(again);
+	CHECK_STR(first, second);
+	for (size_t i = 0; i < conf->apps_len; i++)
+		CHECK_EQ(0, conf_app_changes(&conf->apps[i], &again->apps[i]));
+	conf_free(conf);
+	conf_free(again);
+	free(first);
+	free(second);
 }
 
 #endif
