@@ -7,7 +7,7 @@
  * session, whose number is in FOLDER/1, FOLDER/2 and so on. When there is a
  * FOLDER/go, the child fills the pipe, so that it is read, and writes on from a
  * page whose fault never ends; it holds the lock of the pipe from then on,
- until it is killed.
+ * until it is killed.
  */
 
 #include <sys/uio.h>

@@ -31,9 +31,9 @@ look(int64_t seconds, unsigned processes, double oldest, unsigned refused)
 	history_add(&history, text, 1000 * seconds);
 }
 
-/* Checks that the JSON has this part, and begins the history anew if asked. */
+/* Checks that the JSON has this part, and begins the history anew. */
 static void
-check_json(const char *part, bool anew)
+check_json(const char *part)
 {
 	char *json;
 	size_t len;
@@ -44,56 +44,56 @@ check_json(const char *part, bool anew)
 	if (!CHECK(strstr(json, part) != NULL))
 		fprintf(stderr, "no %s in\n%s\n", part, json);
 	free(json);
-	if (anew) {
-		history_fini(&history);
-		history.step = 0;
-	}
+	history_fini(&history);
+	history.step = 0;
 }
 
 TEST(without_metrics_there_are_no_apps)
 {
-	check_json("{\"step\":10,\"steps\":360,\"apps\":{}}\n", true);
+	check_json("{\"step\":10,\"steps\":360,\"apps\":{}}\n");
 }
 
-TEST(processes_that_count_are_added_up)
-{
-	look(1000, 3, 0, 0);
-	check_json("\"web\":{\"processes\":[4],", true);
-}
+static const struct glance {
+	const char *fact;
+	struct {
+		int64_t seconds;
+		unsigned processes;
+		double oldest;
+		unsigned refused;
+	} looks[4];
+	const char *part;
+} glances[] = {
+	{ "processes_that_count_are_added_up", { { 1000, 3, 0, 0 } },
+	    "\"web\":{\"processes\":[4]," },
+	{ "a_step_keeps_the_longest_wait",
+	    { { 1000, 3, 0.5, 0 }, { 1002, 3, 2.5, 0 }, { 1004, 3, 1, 0 } },
+	    "\"oldest_wait\":[2.5]" },
+	{ "a_total_counts_by_its_growth_in_a_step",
+	    { { 1000, 3, 0, 100 }, { 1002, 3, 0, 102 }, { 1004, 3, 0, 103 },
+		{ 1010, 3, 0, 110 } },
+	    "\"refused\":[3,7]" },
+	{ "a_daemon_that_began_anew_refused_nothing_in_between",
+	    { { 1000, 3, 0, 100 }, { 1002, 3, 0, 2 } }, "\"refused\":[0]" },
+	{ "a_daemon_that_began_anew_counts_on",
+	    { { 1000, 3, 0, 100 }, { 1002, 3, 0, 2 }, { 1004, 3, 0, 5 } },
+	    "\"refused\":[3]" },
+	{ "steps_without_a_look_are_unknown",
+	    { { 1000, 3, 0, 0 }, { 1030, 4, 0, 0 } },
+	    "\"processes\":[4,null,null,5]" },
+	{ "what_an_app_does_not_tell_is_unknown", { { 1000, 3, 0, 0 } },
+	    "\"busy\":[null" },
+	{ "after_a_day_of_silence_only_now_is_known",
+	    { { 1000, 3, 0, 0 }, { 87400, 4, 0, 0 } }, "\"processes\":[5]," },
+};
+static const struct glance *glance;
 
-TEST(a_step_keeps_the_longest_wait)
+static void
+look_through(void)
 {
-	look(1000, 3, 0.5, 0);
-	look(1002, 3, 2.5, 0);
-	look(1004, 3, 1, 0);
-	check_json("\"oldest_wait\":[2.5]", true);
-}
-
-TEST(a_total_counts_by_its_growth_in_a_step)
-{
-	look(1000, 3, 0, 100);
-	look(1002, 3, 0, 102);
-	look(1004, 3, 0, 103);
-	look(1010, 3, 0, 110);
-	check_json("\"refused\":[3,7]", true);
-}
-
-TEST(a_daemon_that_began_anew_refused_nothing_in_between)
-{
-	look(1000, 3, 0, 100);
-	look(1002, 3, 0, 2);
-	check_json("\"refused\":[0]", false);
-	look(1004, 3, 0, 5);
-	check_json("\"refused\":[3]", true);
-}
-
-TEST(steps_without_a_look_are_unknown)
-{
-	look(1000, 3, 0, 0);
-	look(1030, 4, 0, 0);
-	check_json("\"processes\":[4,null,null,5]", false);
-	/* And what the app does not tell. */
-	check_json("\"busy\":[null", true);
+	for (size_t i = 0; i < 4 && glance->looks[i].seconds != 0; i++)
+		look(glance->looks[i].seconds, glance->looks[i].processes,
+		    glance->looks[i].oldest, glance->looks[i].refused);
+	check_json(glance->part);
 }
 
 TEST(an_hour_is_kept)
@@ -106,21 +106,14 @@ TEST(an_hour_is_kept)
 	for (unsigned i = 1000 - HISTORY_STEPS + 1; i <= 1000; i++)
 		len += (size_t)snprintf(series + len, sizeof(series) - len,
 		    "%u%s", i, i == 1000 ? "]" : ",");
-	check_json(series, true);
-}
-
-TEST(after_a_day_of_silence_only_now_is_known)
-{
-	look(1000, 3, 0, 0);
-	look(87400, 4, 0, 0);
-	check_json("\"processes\":[5],", true);
+	check_json(series);
 }
 
 TEST(an_app_that_has_left_is_forgotten)
 {
 	look(1000, 3, 0, 0);
 	history_add(&history, "# EOF\n", 1002000);
-	check_json("\"apps\":{}", true);
+	check_json("\"apps\":{}");
 }
 
 TEST(text_that_is_no_sample_is_passed_over)
@@ -141,10 +134,10 @@ TEST(text_that_is_no_sample_is_passed_over)
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
 		history_add(&history, lines[i], 1000000);
-		check_json("\"apps\":{}", true);
+		check_json("\"apps\":{}");
 	}
 	history_add(&history, "apppool_busy_processes{app=\"a.b\"} 2.5\n", 0);
-	check_json("\"a.b\":{\"processes\":[0],\"busy\":[2.5]", true);
+	check_json("\"a.b\":{\"processes\":[0],\"busy\":[2.5]");
 }
 
 TEST(apps_that_have_failed_are_named)
@@ -173,6 +166,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	TAILQ_INIT(&history.apps);
+	RUN_ROWS(glances, glance, fact, look_through);
 	check_all();
 	return check_finish();
 }

@@ -127,6 +127,7 @@ TEST(actions_that_were_called_off_take_no_memory)
 	do { \
 		rig.now += 1000; \
 		fact; \
+		pool_check(&rig.pool); \
 		CHECK_EQ(rig.now, rig.pool.now); \
 	} while (0)
 
@@ -138,8 +139,8 @@ TEST(time_passes_with_every_fact)
 	LATER(pool_start_queued(&rig.pool, 0, false, rig.now));
 	LATER(rig_spawned(0));
 	LATER(CHECK(pool_ready(&rig.pool, 0, rig.now)));
-	LATER(LET(rig_arrive()));
-	LATER(rig_hand_failed(0));
+	LATER(LET(rig_arrive_at(0)));
+	LATER(pool_hand_failed(&rig.pool, 0, rig.now));
 	LATER(pool_abandoned(&rig.pool, 0, rig.now));
 	LATER(pool_spoke(&rig.pool, 0, rig.now));
 	LATER(
@@ -151,8 +152,8 @@ TEST(time_passes_with_every_fact)
 	LATER(pool_quit(&rig.pool, 0, END_NONSENSE, rig.now));
 	LATER(rig_died(0, END_SIGNAL));
 	LATER(rig_gone(0));
-	LATER(rig_spawn_failed(1, true));
-	LATER(rig_accept_resumed(0));
+	LATER(pool_spawn_failed(&rig.pool, 1, true, rig.now));
+	LATER(pool_accept_resumed(&rig.pool, 0, rig.now));
 	LATER(rig_change(0, &rig.o));
 	LATER(pool_app_restart(&rig.pool, 0, rig.now));
 	LATER(pool_resize(&rig.pool, 10, 0, rig.now));

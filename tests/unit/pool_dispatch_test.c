@@ -6,7 +6,7 @@ TEST(a_process_has_the_times_of_its_state_and_its_use)
 {
 	rig_running(rig_options(), 1);
 	rig_at(500);
-	LET(rig_arrive());
+	LET(rig_arrive_at(0));
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(500), rig_process(0)->since);
 	CHECK_EQ(RIG_START + TSPAN_MSECONDS(500), rig_process(0)->used);
 	rig_at(700);

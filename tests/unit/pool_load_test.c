@@ -21,7 +21,7 @@ work_for(unsigned tenths, unsigned intervals, int64_t from)
 		uint32_t conn;
 
 		rig_at(from + 10000 * i);
-		conn = rig_arrive();
+		conn = rig_arrive_at(0);
 		(void)rig_did();
 		rig_at(from + 10000 * i + 1000 * tenths);
 		(void)rig_done_of(rig.pool.conns[conn].process, conn);

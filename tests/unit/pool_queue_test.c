@@ -10,7 +10,7 @@ TEST(a_connection_that_is_refused_at_once_has_no_process)
 	rig.o.close_when_full = true;
 	rig.o.max_processes = 1;
 	rig_busy(rig.o, 1, 1);
-	rig_arrive();
+	rig_arrive_at(0);
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_REFUSE, a.kind);
 	CHECK_EQ(ILIST_NONE, a.process);

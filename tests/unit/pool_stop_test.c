@@ -12,7 +12,7 @@ TEST(an_app_is_over_after_its_last_refusal)
 	rig_busy(rig_options(), 1, 1);
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
+	pool_retaken(&rig.pool, 0, rig.now);
 	rig_gone(0);
 	CHECK(rig_app(0)->phase != APP_OVER);
 	CHECK(pool_next_action(&rig.pool, &a));

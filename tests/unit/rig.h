@@ -280,17 +280,11 @@ rig_arrive_at(uint32_t app)
 	return conn;
 }
 
-static inline uint32_t
-rig_arrive(void)
-{
-	return rig_arrive_at(0);
-}
-
 static inline void
 rig_arrive_n(unsigned n)
 {
 	while (n-- > 0)
-		(void)rig_arrive();
+		(void)rig_arrive_at(0);
 }
 
 static inline void
@@ -298,13 +292,6 @@ rig_accept_paused(uint32_t app)
 {
 	CHECK(!pool_may_accept(&rig.pool, app));
 	pool_accept_paused(&rig.pool, app, rig.now);
-	pool_check(&rig.pool);
-}
-
-static inline void
-rig_accept_resumed(uint32_t app)
-{
-	pool_accept_resumed(&rig.pool, app, rig.now);
 	pool_check(&rig.pool);
 }
 
@@ -346,30 +333,9 @@ rig_done(uint32_t process)
 }
 
 static inline void
-rig_hand_failed(uint32_t conn)
-{
-	pool_hand_failed(&rig.pool, conn, rig.now);
-	pool_check(&rig.pool);
-}
-
-static inline void
-rig_spawn_failed(uint32_t process, bool no_room)
-{
-	pool_spawn_failed(&rig.pool, process, no_room, rig.now);
-	pool_check(&rig.pool);
-}
-
-static inline void
 rig_died(uint32_t process, enum process_end how)
 {
 	pool_died(&rig.pool, process, how, rig.now);
-	pool_check(&rig.pool);
-}
-
-static inline void
-rig_retaken(uint32_t conn)
-{
-	pool_retaken(&rig.pool, conn, rig.now);
 	pool_check(&rig.pool);
 }
 
@@ -451,8 +417,8 @@ rig_serving(struct app_options o, uint32_t n)
  *	FACT			and it is seen later
  *	!FACT			which is refused
  *	-> ACTIONS		what it wants done now
- *	? FIGURE = VALUE	of app 0; or FIGURE N, of app, process,
- *connection
+ *	? FIGURE = VALUE	of app 0; or FIGURE N, of that app, process or
+ *				connection
  *
  * Facts are functions of this file, or of core/pool.h, as rig_fact() has them;
  * what is left out at their end is 0. A value is a number, a time with its
@@ -628,7 +594,7 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	RIG_FACT("arrive", rig_arrive_n(words > 0 ? a : 1));
 	RIG_FACT("arrive_at", rig_arrive_at(a));
 	RIG_FACT("paused", rig_accept_paused(a));
-	RIG_FACT("resumed", rig_accept_resumed(a));
+	RIG_FACT("resumed", pool_accept_resumed(p, a, now));
 	RIG_FACT("spawned", rig_spawned(a));
 	RIG_SOUND("ready", rig_ready(a));
 	RIG_SOUND("done", words > 1 ? rig_done_of(a, b) : rig_done(a));
@@ -638,10 +604,10 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	RIG_SOUND("parks",
 	    pool_session_over(
 		p, a, p->processes[a].conns.first, SESSION_PARKED, now));
-	RIG_FACT("hand_failed", rig_hand_failed(a));
-	RIG_FACT("spawn_failed", rig_spawn_failed(a, b != 0));
+	RIG_FACT("hand_failed", pool_hand_failed(p, a, now));
+	RIG_FACT("spawn_failed", pool_spawn_failed(p, a, b != 0, now));
 	RIG_FACT("died", rig_died(a, (enum process_end)b));
-	RIG_FACT("retaken", rig_retaken(a));
+	RIG_FACT("retaken", pool_retaken(p, a, now));
 	RIG_FACT("gone", rig_gone(a));
 	RIG_FACT("exits", rig_exits(a, (enum process_end)b));
 	RIG_FACT("leave", rig_leave(a));
