@@ -66,14 +66,16 @@ struct figure {
 	bool sessions; /* as a metric, for apps with sessions alone */
 };
 
-#define FIGURE(struct_, key_, form_, needs_, field_) \
-	.key = key_, .form = FORM_##form_, .needs = needs_, \
-	.at = offsetof(struct struct_, field_)
-#define D(...) FIGURE(status, __VA_ARGS__)
-#define A(...) FIGURE(status_app, __VA_ARGS__)
-#define W(...) FIGURE(status_worker, __VA_ARGS__)
-#define COUNTER(metric_, help_) .metric = metric_, .help = help_, .counts = true
-#define GAUGE(metric_, help_) .metric = metric_, .help = help_
+#define FIGURE(key_, form_, needs_, at_) \
+	.key = (key_), .form = FORM_##form_, .needs = (needs_), .at = (at_)
+#define D(key_, form_, needs_, field_) \
+	FIGURE(key_, form_, needs_, offsetof(struct status, field_))
+#define A(key_, form_, needs_, field_) \
+	FIGURE(key_, form_, needs_, offsetof(struct status_app, field_))
+#define W(key_, form_, needs_, field_) \
+	FIGURE(key_, form_, needs_, offsetof(struct status_worker, field_))
+#define COUNTER(metric_, help_) GAUGE(metric_, help_), .counts = true
+#define GAUGE(metric_, help_) .metric = (metric_), .help = (help_)
 #define IN_STATE .metric = "processes", .label = "state"
 #define ENDED COUNTER("connections_ended", NULL), .label = "outcome"
 #define ANSWERED COUNTER("limit_requests", NULL), .label = "answer"

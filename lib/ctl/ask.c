@@ -148,7 +148,7 @@ ask_show(FILE *from, FILE *to, FILE *terminal, bool json, char **error_out)
 			shown = len;
 			continue;
 		}
-		if (shown > 0)
+		if (terminal != NULL && shown > 0)
 			(void)fprintf(terminal, "\r%*s\r", shown, "");
 		shown = 0;
 		/* The line before was not the last one. */

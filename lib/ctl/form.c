@@ -184,8 +184,10 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 	text_init(&t, TEXT_MAX);
 	if (json_is_object(value)) {
 		json_object_foreach((json_t *)value, key, member)
-		    text_printf(&t, "%s%s %.0f", t.len == 0 ? "" : ", ", key,
-			json_number_value(member));
+		{
+			text_printf(&t, "%s%s %.0f", t.len == 0 ? "" : ", ",
+			    key, json_number_value(member));
+		}
 	} else if (json_is_array(value)) {
 		json_array_foreach(value, i, member)
 		{

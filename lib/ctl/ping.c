@@ -168,6 +168,8 @@ take_byte(struct ping_answer *a, char c)
 {
 	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
 	const bool empty = c == '\n' && !a->in_line;
+	const bool foreign =
+	    http && a->head_len < 7 && c != "HTTP/1."[a->head_len];
 	const char *length, *status;
 	size_t len;
 
@@ -181,7 +183,7 @@ take_byte(struct ping_answer *a, char c)
 	a->head[a->head_len++] = c;
 	if (c != '\r')
 		a->in_line = c != '\n';
-	if (http && a->head_len <= 7 && c != "HTTP/1."[a->head_len - 1])
+	if (foreign)
 		a->why = "the answer is not HTTP/1";
 	else if (!empty && a->head_len + 1 == sizeof(a->head))
 		a->why = "the head is too long";

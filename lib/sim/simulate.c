@@ -203,8 +203,8 @@ words_read_profile(const char *text, struct profile *out)
 {
 	static const char *const valid[] = {
 		"steady has no parameters",
-		"write burst:FACTOR,LENGTH,PERIOD, as burst:10,5s,1m (FACTOR "
-		"at least 1, LENGTH under PERIOD)",
+		("write burst:FACTOR,LENGTH,PERIOD, as burst:10,5s,1m (FACTOR "
+		 "at least 1, LENGTH under PERIOD)"),
 		"write day, or day:PERIOD, as day:24h",
 		"ramp has no parameters",
 		"write steady, burst, day or ramp",
