@@ -192,8 +192,8 @@ static const struct rig_play plays[] = {
 		"exits 1 failure", "at 1250 -> tell 0 backoff, spawn 1",
 		"spawned 1",
 		"exits 1 failure -> tell 0 backoff, tell 0 given up, tell 0 ready",
-		"? state 0 = idle", /* As after start_limit failures nothing but
-				       a trial is started. */
+		"? state 0 = idle",
+		/* Nothing but a trial is started, as after start_limit. */
 		"arrive", "arrive -> hand 0>0", "at 1000000 ->" } },
 	{ "a_process_that_fails_after_ready_has_failed_otherwise",
 	    { "running 1", "restart -> *", "spawned 1", "exits 1 failure",
@@ -219,8 +219,8 @@ static const struct rig_play plays[] = {
 	{ "after_a_young_death_a_rollout_goes_on_when_another_process_serves",
 	    { "min_processes = 2", "running 2", "restart -> *",
 		"ready 2 -> stop 1, spawn 3", "exits 1 exit", "exits 2 signal",
-		"ready 3", "at 2000", /* Replacements stay one more than the old
-					 processes, however many die. */
+		"ready 3", "at 2000",
+		/* Replacements stay one more than the old processes. */
 		"-> spawn 2", "ready 2", "at 10000 ->", "arrive -> *",
 		"done 2 -> stop 0", "? end 0 = restarted" } },
 	{ "after_a_failure_of_the_new_generation_no_old_job_is_stopped",

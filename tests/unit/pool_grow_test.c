@@ -161,8 +161,8 @@ static const struct rig_play plays[] = {
 		"? count = 1", "died 0 exit ->", "gone 0 -> spawn 0" } },
 	{ "places_go_to_apps_in_the_order_of_asking",
 	    { "two 2", "arrive_at 1", "at 50", "arrive_at 0", "arrive_at 0",
-		"at 1000 ->", /* App 0 loses its process: the place is for app
-				 1, which came first. */
+		"at 1000 ->",
+		/* App 0 loses its process: the place is for app 1. */
 		"done 0 -> *", "exits 0 exit -> spawn 0", "? app_of = 1" } },
 	{ "an_app_that_got_a_place_goes_to_the_end_of_the_line",
 	    { "two 2", "repeat 6", "arrive_at 1", "arrive_at 0", "again",

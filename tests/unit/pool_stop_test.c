@@ -116,8 +116,7 @@ static const struct rig_play plays[] = {
 	    { "max_processes = 1", "running 1", "arrive 2 -> hand 0>0", "close",
 		"not_before 20000 -> refuse 1 stopping, term 0",
 		"? refused = 1", "at 25000 -> kill 0",
-		/* Connections it has not received are not served any more,
-		   either. */
+		/* What it has not received is not served any more, either. */
 		"died 0 signal", "retaken 0 -> refuse 0 stopping", "gone 0",
 		"drained -> over 0" } },
 	{ "a_leaving_app_comes_back_with_its_waiters_and_processes",
