@@ -243,7 +243,7 @@ ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 		ask_say(daemon, "apppoolctl: not within %g s\n",
 		    tspan_to_seconds(daemon->timeout));
 		status = CTL_REFUSED;
-	} else if (end == ANSWER_REFUSED) {
+	} else if (error != NULL) {
 		/* Exit status 64 is for a question that is wrong in itself. */
 		bool misuse = strncmp(error, "usage: ", 7) == 0 ||
 		    strncmp(error, "unknown command ", 16) == 0;
