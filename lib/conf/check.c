@@ -479,15 +479,15 @@ check_program(const struct outside *o)
 	char *const *command = o->app->program.command;
 	const char *path, *why = NULL;
 	struct stat st;
+	bool exists;
 
 	if (command[0] == NULL || command[0][0] != '/')
 		return;
 	path = seen_from_here(o, command[0]);
-	if (stat(path, &st) == -1)
-		why = strerror(errno);
-	else if (!S_ISREG(st.st_mode))
+	exists = stat(path, &st) == 0;
+	if (exists && !S_ISREG(st.st_mode))
 		why = "is not a regular file";
-	else if ((st.st_mode & 0111) == 0)
+	else if (exists && (st.st_mode & 0111) == 0)
 		why = "is not executable";
 	else if (access(path, X_OK) == -1)
 		why = strerror(errno);

@@ -401,15 +401,13 @@ names_check(struct findings *f, const struct stmt *s, const struct token *t)
 		name_unknown(f, s, t);
 	else if (o == NULL && others[other].form != s->form)
 		findings_mistake(f, sign, "%s", others[other].misused);
-	else if (o == NULL)
-		return true;
-	else if (s->form != FORM_OPTION)
+	else if (o != NULL && s->form != FORM_OPTION)
 		findings_mistake(
 		    f, sign, "'%s' is an option: %s = VALUE", o->name, o->name);
-	else if (t[1].kind == TOKEN_APPEND && !o->type->list)
+	else if (o != NULL && t[1].kind == TOKEN_APPEND && !o->type->list)
 		findings_mistake(f, sign,
 		    "option '%s' is no list that '+=' could add to", o->name);
-	else if (t[2].kind == TOKEN_OPEN && !o->type->list)
+	else if (o != NULL && t[2].kind == TOKEN_OPEN && !o->type->list)
 		findings_mistake(
 		    f, sign, "option '%s' takes one value, no list", o->name);
 	else

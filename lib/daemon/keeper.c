@@ -717,7 +717,7 @@ keeper_look(struct timer *t, tstamp now)
 	if (now - k->moved_at >= KEEPER_LIMIT ||
 	    (now - k->moved_at >= KEEPER_PATIENCE &&
 		procinfo_read(k->h.result.pid, false, &info) == 0 &&
-		memchr("DTt", info.state, 3) != NULL))
+		(info.state == 'D' || info.state == 'T' || info.state == 't')))
 		keeper_stall(k, busy, now);
 	else
 		timer_set(&k->all->sup->loop.timers, t, now + KEEPER_LOOK);
@@ -844,14 +844,14 @@ static bool
 keeper_tell(struct keeper *k, char verb, const char *id, const char *app,
     const char *how, const int *fds, size_t n, tstamp now)
 {
-	char buf[KEEPER_HEAD_MAX + KEEPER_CLOSE_FDS] = { verb };
+	char buf[KEEPER_HEAD_MAX + KEEPER_CLOSE_FDS + 1] = { verb };
 	size_t len = KEEPER_HEAD, of_how = strlen(how);
 
 	if (id != NULL)
 		memcpy(buf + 1, id, KEEPER_ID_LEN);
 	(void)strlcpy(buf + len, app, KEEPER_APP_SIZE);
 	len += strlen(buf + len) + 1;
-	memcpy(buf + len, how, of_how);
+	(void)strlcpy(buf + len, how, sizeof(buf) - len);
 	if (fdpass_send_many(k->h.io.fd, buf, len + of_how, fds, n) == -1)
 		return false;
 	k->told = verb;

@@ -194,17 +194,17 @@ restart_files_new(struct group *g)
 		else if (asprintf(&file->path, "%s%s/%s",
 			     root == NULL ? "" : root, dir, names[i]) == -1)
 			file->path = NULL;
-		file->name = i < 2 ? names[i] : file->path;
 		if (file->path == NULL) {
 			restart_files_drop(f);
 			return NULL;
 		}
+		file->name = i < 2 ? names[i] : file->path;
 	}
 	if (f == NULL)
 		return NULL;
-	f->job = (struct lane_job){
-		.work = restart_look, .done = restart_looked, .together = true
-	};
+	f->job.work = restart_look;
+	f->job.done = restart_looked;
+	f->job.together = true;
 	f->group = g;
 	return f;
 }

@@ -249,7 +249,7 @@ keeper_read(struct source *s)
 	allowed = TURN_LINES;
 	len = keeper_read_lines(s, unfinished == s ? 0 : TURN);
 	unfinished = allowed == 0 && len > 0 ? s : NULL;
-	s->line = malloc(len);
+	s->line = len > 0 ? malloc(len) : NULL;
 	if (s->line != NULL)
 		memcpy(s->line, text, s->len = len);
 	else if (len > 0)
