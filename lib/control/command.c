@@ -390,15 +390,19 @@ run_version(struct client *cl)
 static void
 run_help(struct client *cl)
 {
+	const char *name = cl->said.words[1];
 	struct emit j;
 
+	if (name != NULL && command_find(name) == COMMANDS) {
+		client_error(cl, "unknown command %.64s; see help", name);
+		return;
+	}
 	emit_init(&j, &cl->out);
 	if (cl->said.json)
 		emit_object(&j);
 	for (const struct command *c = commands; c < commands + COMMANDS; c++) {
 		if (c->kind == COMMAND_LOCAL ||
-		    (cl->said.words[1] != NULL &&
-			strcmp(cl->said.words[1], c->name) != 0))
+		    (name != NULL && strcmp(name, c->name) != 0))
 			continue;
 		if (cl->said.json)
 			emit_put_string(&j, c->name, c->does);
@@ -409,9 +413,6 @@ run_help(struct client *cl)
 	if (cl->said.json) {
 		emit_object_end(&j);
 		text_puts(&cl->out, "\n");
-	} else if (cl->out.len == 0) {
-		client_error(
-		    cl, "unknown command %.64s; see help", cl->said.words[1]);
 	}
 }
 

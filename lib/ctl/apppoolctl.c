@@ -176,8 +176,10 @@ usage(FILE *to, enum command_id id)
 			    "COMMAND [ARGUMENT...]",
 		    to);
 	else if (id == COMMAND_SIMULATE)
-		(void)fprintf(
-		    to, "usage: apppoolctl %s%s", c->name, c->arguments);
+		(void)fprintf(to, "usage: apppoolctl %s%s%s", c->name,
+		    c->arguments,
+		    to == stderr ? "; `apppoolctl simulate -h` lists them"
+				 : "");
 	else
 		(void)fprintf(to,
 		    "usage: apppoolctl %s[-c FILE | -s SOCKET] %s%s",
@@ -373,7 +375,7 @@ static bool
 check_line(struct line *l)
 {
 	const struct command *c = &commands[l->command];
-	const char *timeout = line_value(l, OPTION_TIMEOUT);
+	const char *timeout = line_value(l, OPTION_TIMEOUT), *wrong = NULL;
 
 	for (const struct given *g = l->given; g->name != NULL; g++)
 		if (!check_option(l->command, g))
@@ -381,9 +383,13 @@ check_line(struct line *l)
 	if (l->nargs > c->most)
 		(void)fprintf(stderr, "apppoolctl: unexpected argument: %s\n",
 		    l->words[1 + c->most]);
-	if (l->nargs < c->least || l->nargs > c->most ||
-	    (l->command == COMMAND_TOP && l->daemon.json) ||
-	    (l->command == COMMAND_SIMULATE && l->daemon.socket != NULL)) {
+	if (l->command == COMMAND_TOP && l->daemon.json)
+		wrong = "-j is not for top";
+	else if (l->command == COMMAND_SIMULATE && l->daemon.socket != NULL)
+		wrong = "-s is not for simulate, which asks no daemon";
+	if (wrong != NULL)
+		(void)fprintf(stderr, "apppoolctl: %s\n", wrong);
+	if (wrong != NULL || l->nargs < c->least || l->nargs > c->most) {
 		(void)usage(stderr, l->command);
 		return false;
 	}

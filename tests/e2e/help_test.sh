@@ -103,6 +103,8 @@ testOptionsStandOnEitherSideOfAnyCommand() {
 	assertEquals "$SAID" 0 "$RC"
 	said_by --for 1s -c "$DIR/pool.conf" --rate 50 -j simulate
 	assertContains "$SAID" '"ran":'
+	said_by -j -s "$DIR/control.sock" help zz
+	assertEquals "$SAID" 64 "$RC"
 	pool_stop
 }
 
@@ -118,6 +120,8 @@ testACommandIsRightOrWrongWithoutADaemon() {
 	done
 	said_by restrat
 	assertContains "$SAID" 'unknown command restrat'
+	said_by -s none simulate
+	assertContains "$SAID" '-s is not for simulate'
 	said_by start
 	assertContains "$SAID" '] start APP'
 }
