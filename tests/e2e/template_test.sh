@@ -191,7 +191,7 @@ testARestartReplacesTheTemplate() {
 	first=$(template)
 	ctl restart web >/dev/null
 	assertTrue 'another template' "has_another_template $first"
-	assertTrue 'workers of the new template' "come_from $(template)"
+	await come_from "$(template)"
 }
 
 testAnAppThatIsDrainedOrStoppedHasNoTemplate() {
