@@ -215,7 +215,8 @@ start_sockets(struct start *t)
 
 			if (!listeners_serves(l) || last != (i == listen->len))
 				continue;
-			if (last ? listener_is_empty(&l->acceptor.listener)
+			if (last ? t->nsockets == CHILD_FDS_MAX ||
+				    listener_is_empty(&l->acceptor.listener)
 				 : strcmp(l->where.text,
 				       listen->list[i].text) != 0)
 				continue;
