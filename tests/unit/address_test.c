@@ -61,8 +61,7 @@ TEST(addresses_are_in_the_words_of_pool_conf)
 
 TEST(a_scope_is_named_or_numbered)
 {
-	if (if_nametoindex("lo") == 0)
-		SKIP("no interface lo here");
+	SKIP_IF(if_nametoindex("lo") == 0, "no interface lo here");
 	CHECK_STR("[fe80::1%lo]:80", in6_text("fe80::1", if_nametoindex("lo")));
 	CHECK_STR("[fe80::1%4000000000]:80", in6_text("fe80::1", 4000000000));
 }

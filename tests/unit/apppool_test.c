@@ -309,8 +309,7 @@ TEST_ALONE(descriptors_may_have_any_number)
 
 	start();
 	CHECK_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
-	if (limit.rlim_cur < 700)
-		SKIP("needs 700 descriptors");
+	SKIP_IF(limit.rlim_cur < 700, "needs 700 descriptors");
 	hand(1);
 	hand(2);
 	fds[0] = apppool_accept();

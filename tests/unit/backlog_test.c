@@ -8,12 +8,6 @@
 
 static struct app_listener listener;
 
-static void
-sleeps(void)
-{
-	sleep(1000);
-}
-
 static int client, conn;
 
 /*
@@ -24,7 +18,6 @@ static int client, conn;
 static void
 begin(void)
 {
-	struct action a;
 	struct listener *l = &listener.acceptor.listener;
 
 	fixture_defaults();
@@ -44,9 +37,7 @@ begin(void)
 	conn = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 	CHECK(conn != -1);
 	TAILQ_INSERT_TAIL(&fixture.group->listeners, &listener, next);
-	while (pool_next_action(&sup.pool, &a))
-		if (a.kind == ACTION_SPAWN)
-			(void)fixture_join(a.process, sleeps);
+	fixture_join_all(fixture_sleep);
 	sup.pool.apps[fixture.group->app].options.min_processes = 1;
 }
 

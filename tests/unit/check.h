@@ -80,11 +80,14 @@ static struct {
 	} while (0)
 
 /* Leaves the function: this cannot be tried here. */
-#define SKIP(reason) \
+#define SKIP_IF(condition, reason) \
 	do { \
-		fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, reason); \
-		check.skipped = true; \
-		return; \
+		if (condition) { \
+			fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, \
+			    reason); \
+			check.skipped = true; \
+			return; \
+		} \
 	} while (0)
 
 #define TEST(function) CHECK_ADD(function, false)

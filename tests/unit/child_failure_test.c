@@ -118,8 +118,7 @@ TEST_ALONE(an_output_that_may_not_be_written_is_named_with_the_user)
 {
 	struct child_spec spec = shell("");
 
-	if (getuid() != 0)
-		SKIP("only root can take another identity");
+	SKIP_IF(getuid() != 0, "only root can take another identity");
 	CHECK_EQ(0, chown(folder, 0, 0));
 	spec.output = path;
 	spec.set_identity = true;

@@ -222,10 +222,8 @@ TEST(an_identity_is_taken_wholly)
 	struct child_spec spec = reporter();
 	gid_t groups[] = { 4242, 4243 };
 
-	if (getuid() != 0)
-		SKIP("only root can give identities");
-	if (!others_may_run_us())
-		SKIP("this folder is closed to others");
+	SKIP_IF(getuid() != 0, "only root can give identities");
+	SKIP_IF(!others_may_run_us(), "this folder is closed to others");
 	spec.set_identity = true;
 	spec.uid = 4240;
 	spec.gid = 4241;
@@ -273,10 +271,9 @@ TEST(a_program_that_answers_accept_is_guarded_from_its_user)
 {
 	struct child_spec spec = reporter(), waits = shell("sleep 100");
 
-	if (getuid() != 0 || !acceptfilter_privileged())
-		SKIP("only root can give identities");
-	if (!others_may_run_us())
-		SKIP("this folder is closed to others");
+	SKIP_IF(getuid() != 0 || !acceptfilter_privileged(),
+	    "only root can give identities");
+	SKIP_IF(!others_may_run_us(), "this folder is closed to others");
 	spec.set_identity = waits.set_identity = true;
 	spec.uid = spec.gid = waits.uid = waits.gid = NOBODY;
 	CHECK(nobody_may_look_into(&waits));
@@ -307,8 +304,7 @@ TEST(no_thread_of_ours_changes_its_identity)
 	void *uid = (void *)1;
 	int p[2];
 
-	if (getuid() != 0)
-		SKIP("only root can give identities");
+	SKIP_IF(getuid() != 0, "only root can give identities");
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	NEED(pthread_create(&thread, NULL, tell_identity, p) == 0);
 	spec.set_identity = true;
@@ -330,8 +326,7 @@ TEST(output_is_appended_to_with_the_rights_of_the_user)
 	struct stat st;
 	FILE *f;
 
-	if (getuid() != 0)
-		SKIP("only root can give identities");
+	SKIP_IF(getuid() != 0, "only root can give identities");
 	/* Only members of the group may write to the folder. */
 	NEED(mkdtemp(dir) != NULL && chown(dir, 0, group) == 0 &&
 	    chmod(dir, 0770) == 0);

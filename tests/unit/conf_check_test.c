@@ -151,10 +151,9 @@ TEST(keepers_have_a_user_that_no_app_has)
 {
 	struct conf *conf;
 
-	if (geteuid() != 0)
-		SKIP("needs root");
-	if (getpwnam("apppool-keeper") != NULL)
-		SKIP("the package's user is here");
+	SKIP_IF(geteuid() != 0, "needs root");
+	SKIP_IF(
+	    getpwnam("apppool-keeper") != NULL, "the package's user is here");
 	conf = conf_right(APP("user = nobody"));
 	NEED(conf != NULL);
 	CHECK(conf->keeper_changes);
@@ -170,8 +169,7 @@ TEST_ALONE(a_user_without_a_name_has_a_number)
 {
 	struct conf *conf;
 
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	NEED(chmod(conf_folder, 0777) == 0);
 	(void)remove(in_folder("pool.conf"));
 	NEED(setgid(54322) == 0 && setuid(54321) == 0);
@@ -203,8 +201,7 @@ TEST(as_root_an_app_has_the_user_that_is_named)
 	const struct conf_program *p;
 	struct conf *conf;
 
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	conf = conf_right(ANY_APP
 	    "app r { handoff = none command = a user = root }\n"
 	    "app n { handoff = none command = a user = 54321 group = 54322 }\n");
@@ -232,8 +229,7 @@ TEST(an_unknown_user_makes_its_app_fail_alone)
 {
 	struct conf *conf;
 
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	conf = conf_warned(
 	    "pool.conf:2: app 'b': user 'no-such': there is none of that name\n",
 	    ANY_APP "app b { handoff = none command = /bin/true "
@@ -280,8 +276,7 @@ TEST(a_program_that_cannot_be_run_is_a_mistake)
 
 TEST(a_missing_root_directory_is_reported_once)
 {
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	MISTAKES_WITH(STRICT,
 	    "pool.conf:1: app 'a': chroot /nowhere: No such file or "
 	    "directory\n",
@@ -320,8 +315,8 @@ TEST_ALONE(a_port_that_needs_a_right_is_a_mistake_under_t)
 	char *found;
 	FILE *in = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
 
-	if (in == NULL || fscanf(in, "%u", &first) != 1 || first <= 81)
-		SKIP("every port is free");
+	SKIP_IF(in == NULL || fscanf(in, "%u", &first) != 1 || first <= 81,
+	    "every port is free");
 	(void)fclose(in);
 	NEED(become_nobody());
 	(void)remove(in_folder("pool.conf"));

@@ -141,8 +141,7 @@ TEST(a_printed_configuration_is_read_back)
 /* The path is printed as the processes see it. */
 TEST(restart_dir_is_within_the_root_directory)
 {
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	RESTART_DIR("/tmp", "chroot = /srv");
 	RESTART_DIR(
 	    "/web/run", "chroot = /srv directory = web restart_dir = run");

@@ -88,8 +88,8 @@ TEST_ALONE(an_unreadable_file_is_refused)
 {
 	conf_write("pool.conf", ANY_APP);
 	NEED(chmod(in_folder("pool.conf"), 0) == 0);
-	if (geteuid() == 0 && seteuid(65534) == -1)
-		SKIP("cannot be another user");
+	SKIP_IF(
+	    geteuid() == 0 && seteuid(65534) == -1, "cannot be another user");
 	for (int i = 0; i < TIMES; i++)
 		MISTAKES(
 		    "pool.conf:1: cannot be read: Permission denied\n", NULL);
@@ -256,8 +256,8 @@ TEST_ALONE(including_from_a_closed_folder_is_a_mistake)
 {
 	mkdir(in_folder("locked.d"), 0);
 	conf_write("pool.conf", ANY_APP "include(\"locked.d/*.conf\")\n");
-	if (geteuid() == 0 && seteuid(65534) == -1)
-		SKIP("cannot be another user");
+	SKIP_IF(
+	    geteuid() == 0 && seteuid(65534) == -1, "cannot be another user");
 	MISTAKES(
 	    "pool.conf:2: include: locked.d/*.conf: Permission denied\n", NULL);
 }
@@ -370,8 +370,7 @@ TEST(each_option_has_its_cost)
 
 TEST(a_changed_user_replaces_the_processes)
 {
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	CHECK_EQ(CONF_CHANGED_PROCESS, changes_between("", "user = daemon"));
 	CHECK_EQ(0, changes_between("", "user = nobody"));
 }

@@ -300,8 +300,8 @@ TEST(names_of_hosts_are_resolved)
 	const struct conf_listen *l;
 	struct conf *conf;
 
-	if (access("/etc/hosts", R_OK) == -1)
-		SKIP("no /etc/hosts to find localhost in");
+	SKIP_IF(access("/etc/hosts", R_OK) == -1,
+	    "no /etc/hosts to find localhost in");
 	conf = conf_right(
 	    "app a { command = /bin/true listen = \"localhost:81\" }\n");
 	NEED(conf != NULL);

@@ -638,8 +638,7 @@ TEST(a_strangers_silent_connections_keep_nobody_out)
 {
 	int fds[CLIENTS_MAX + 100], other;
 
-	if (getuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(getuid() != 0, "needs root");
 	for (int i = 0; i < CLIENTS_MAX + 100; i++)
 		fds[i] = dial_as(STRANGER);
 	CHECK_EQ(EACH_MAX, clients->n);
@@ -663,8 +662,7 @@ TEST(many_strangers_leave_places_for_root)
 {
 	int fds[CLIENTS_MAX];
 
-	if (getuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(getuid() != 0, "needs root");
 	for (unsigned i = 0; i < CLIENTS_MAX; i++)
 		fds[i] = dial_as(STRANGER - i / EACH_MAX);
 	CHECK_EQ(STRANGERS_MAX, clients->n);
@@ -676,8 +674,7 @@ TEST(a_stranger_whose_connections_all_wait_is_refused_another)
 {
 	int fds[EACH_MAX + 1];
 
-	if (getuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(getuid() != 0, "needs root");
 	for (int i = 0; i < EACH_MAX; i++) {
 		fds[i] = dial_as(STRANGER);
 		say(fds[i], "wait\n", 5);

@@ -223,8 +223,8 @@ TEST(the_ring_gives_the_memory_of_a_flood_back)
 	struct ring r;
 	void *record;
 
-	if (sysconf(_SC_PAGESIZE) != 4096)
-		SKIP("pages are of another size here");
+	SKIP_IF(
+	    sysconf(_SC_PAGESIZE) != 4096, "pages are of another size here");
 	NEED(ring_init(&r, EVENTS_SIZE) == 0);
 	while ((record = ring_add(&r, 1000)) != NULL)
 		memset(record, 1, 1000);

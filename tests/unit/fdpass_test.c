@@ -120,8 +120,8 @@ TEST_ALONE(too_many_descriptors_on_their_way_are_ETOOMANYREFS)
 	struct rlimit few = { .rlim_cur = 20, .rlim_max = 20 };
 	int sent = 0;
 
-	if (geteuid() != 0)
-		SKIP("needs root, to become a user with nothing on its way");
+	SKIP_IF(geteuid() != 0,
+	    "needs root, to become a user with nothing on its way");
 	NEED(setrlimit(RLIMIT_NOFILE, &few) == 0);
 	NEED(setresuid(64123, 64123, 64123) == 0);
 	while (sent < MANY && fdpass_send(pair[0], "x", 1, pair[0]) == 1)

@@ -187,6 +187,24 @@ fixture_join(uint32_t process, void (*work)(void))
 	return w;
 }
 
+/* What a process does that only has to be there. */
+static inline void
+fixture_sleep(void)
+{
+	sleep(1000);
+}
+
+/* All that the pool wants to be started, likewise. */
+static inline void
+fixture_join_all(void (*work)(void))
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a))
+		if (a.kind == ACTION_SPAWN)
+			(void)fixture_join(a.process, work);
+}
+
 /* The lines logged so far. */
 static inline const char *
 fixture_log(void)

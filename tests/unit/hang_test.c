@@ -108,8 +108,7 @@ TEST_ALONE(a_stranger_sees_the_state_alone)
 {
 	int folder;
 
-	if (geteuid() != 0)
-		SKIP("needs root");
+	SKIP_IF(geteuid() != 0, "needs root");
 	folder = procinfo_folder(getppid(), false);
 	NEED(setgid(65534) == 0 && setuid(65534) == 0);
 	hang_read(folder, &h);

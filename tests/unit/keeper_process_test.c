@@ -8,6 +8,7 @@
 #include <limits.h>
 
 #include "daemon/keeper.h"
+#include "sys/descriptors.h"
 
 #include "fixture.h"
 #include "tcp.h"
@@ -18,7 +19,10 @@ begin(void)
 	static char keeper[PATH_MAX + 64];
 	char path[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	struct rlimit limit;
 
+	/* A login has 1,024 descriptors, and may have more. */
+	(void)descriptors_raise_limit(&limit);
 	path[n > 0 ? n : 0] = '\0';
 	(void)snprintf(keeper, sizeof(keeper),
 	    "%s/../../libexec/apppool-keeper", dirname(path));
@@ -310,18 +314,4 @@ TEST(keepers_that_die_one_after_another_end_it_after_a_while)
 	close(pair[1]);
 }
 
-int
-main(int argc, char **argv)
-{
-	struct rlimit limit;
-
-	/* A login has 1,024 descriptors, and may have more. */
-	(void)getrlimit(RLIMIT_NOFILE, &limit);
-	limit.rlim_cur = limit.rlim_max;
-	(void)setrlimit(RLIMIT_NOFILE, &limit);
-	check_start(argc, argv);
-	check.begin = begin;
-	check.end = end;
-	check_all();
-	return check_finish();
-}
+TESTS(begin, end)

@@ -158,8 +158,7 @@ TEST(an_ipv6_listener_accepts_and_ipv4_unless_v6only)
 		int fd;
 
 		spec.v6only = v6only;
-		if (listener_open(&l, &spec, &why) == -1)
-			SKIP("no IPv6 here");
+		SKIP_IF(listener_open(&l, &spec, &why) == -1, "no IPv6 here");
 		check_accepted(&l, client_of(&l));
 		memcpy(&in.sin_port, (char *)&l.addr + 2, 2);
 		memcpy(&to, &in, sizeof(in));
@@ -308,8 +307,7 @@ TEST(a_failure_leaves_no_file_behind)
 	struct listener l;
 	const char *why;
 
-	if (geteuid() == 0)
-		SKIP("root may give files away");
+	SKIP_IF(geteuid() == 0, "root may give files away");
 	spec.uid = 0;
 	CHECK_ERRNO(EPERM, listener_open(&l, &spec, &why));
 	CHECK_STR("change the owner of the socket", why);
@@ -451,7 +449,8 @@ TEST(a_handshake_under_way_is_counted_and_completes)
 	if (listener_half_open(&l) == -1) {
 		close(client);
 		listener_fini(&l);
-		SKIP("too many sockets to look through without sock_diag");
+		SKIP_IF(
+		    true, "too many sockets to look through without sock_diag");
 	}
 	deafen(client, true);
 	CHECK(connect(client, (void *)&l.addr, l.addrlen) == -1);

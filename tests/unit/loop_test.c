@@ -21,7 +21,6 @@
 
 struct probe {
 	struct loop_io io;
-	struct loop *loop;
 	int calls;
 	uint32_t events;
 	tstamp now;
@@ -76,12 +75,20 @@ static const struct loop_clock virtual_clock = {
 	.wait = virtual_wait,
 };
 
+static struct loop loop;
+
 static void
-virtual_loop(struct loop *l)
+begin(void)
 {
 	virtual.now = TSPAN_SECONDS(100);
-	CHECK_EQ(0, loop_init(l, &virtual_clock));
+	CHECK_EQ(0, loop_init(&loop, &virtual_clock));
 	virtual.readings = 0;
+}
+
+static void
+end(void)
+{
+	loop_fini(&loop);
 }
 
 static void
@@ -93,148 +100,128 @@ probe_ready(struct loop_io *io, uint32_t events, tstamp now)
 	p->events = events;
 	p->now = now;
 	if (p->other != NULL)
-		CHECK_EQ(0, loop_set(p->loop, &p->other->io, p->other_events));
+		CHECK_EQ(0, loop_set(&loop, &p->other->io, p->other_events));
 }
 
 /* An eventfd is writable, and readable if it is not 0. */
 static void
-probe_init(struct probe *p, struct loop *l, unsigned value, uint32_t events)
+probe_init(struct probe *p, unsigned value, uint32_t events)
 {
 	memset(p, 0, sizeof(*p));
-	p->loop = l;
 	p->io.fd = eventfd(value, EFD_CLOEXEC);
 	p->io.ready = probe_ready;
-	CHECK_EQ(0, loop_set(l, &p->io, events));
+	CHECK_EQ(0, loop_set(&loop, &p->io, events));
 }
 
 static void
 probe_fini(struct probe *p)
 {
-	CHECK_EQ(0, loop_set(p->loop, &p->io, 0));
+	CHECK_EQ(0, loop_set(&loop, &p->io, 0));
 	close(p->io.fd);
 }
 
 TEST(after_a_suspension_what_is_ready_comes_before_a_deadline)
 {
-	struct loop l;
 	struct probe p;
 
-	virtual_loop(&l);
-	probe_init(&p, &l, 1, EPOLLIN);
+	probe_init(&p, 1, EPOLLIN);
 	virtual.suspended = true;
-	CHECK_EQ(1, loop_turn(&l, virtual.now + TSPAN_SECONDS(1)));
+	CHECK_EQ(1, loop_turn(&loop, virtual.now + TSPAN_SECONDS(1)));
 	CHECK_EQ(1, p.calls);
 	CHECK_EQ(virtual.now, p.now);
 	probe_fini(&p);
-	loop_fini(&l);
 }
 
 TEST(one_taken_out_in_its_turn_is_not_called)
 {
-	struct loop l;
 	struct probe a, b;
 
-	virtual_loop(&l);
-	probe_init(&a, &l, 1, EPOLLIN);
-	probe_init(&b, &l, 1, EPOLLIN);
+	probe_init(&a, 1, EPOLLIN);
+	probe_init(&b, 1, EPOLLIN);
 	a.other = &b;
 	b.other = &a;
-	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, loop_turn(&loop, 0));
 	CHECK_EQ(1, a.calls + b.calls);
 	/* The one that was called took out the other. */
-	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, loop_turn(&loop, 0));
 	CHECK_EQ(2, a.calls > b.calls ? a.calls : b.calls);
 	probe_fini(&a);
 	probe_fini(&b);
-	loop_fini(&l);
 }
 
 TEST(what_is_no_longer_waited_for_is_not_called)
 {
-	struct loop l;
 	struct probe a, b;
 
-	virtual_loop(&l);
-	probe_init(&a, &l, 0, EPOLLOUT);
-	probe_init(&b, &l, 0, EPOLLOUT);
+	probe_init(&a, 0, EPOLLOUT);
+	probe_init(&b, 0, EPOLLOUT);
 	a.other = &b;
 	b.other = &a;
 	a.other_events = b.other_events = EPOLLIN;
-	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, loop_turn(&loop, 0));
 	CHECK_EQ(1, a.calls + b.calls);
 	probe_fini(&a);
 	probe_fini(&b);
-	loop_fini(&l);
 }
 
 TEST(an_end_of_file_is_told_unasked)
 {
-	struct loop l;
 	struct probe p;
 	int sv[2];
 
-	virtual_loop(&l);
 	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
 	memset(&p, 0, sizeof(p));
-	p.loop = &l;
 	p.io.fd = sv[0];
 	p.io.ready = probe_ready;
-	CHECK_EQ(0, loop_set(&l, &p.io, EPOLLPRI));
+	CHECK_EQ(0, loop_set(&loop, &p.io, EPOLLPRI));
 	close(sv[1]);
-	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, loop_turn(&loop, 0));
 	CHECK_EQ(EPOLLHUP, p.events);
 	probe_fini(&p);
-	loop_fini(&l);
 }
 
 TEST(a_turn_handles_a_bounded_number)
 {
 	static struct probe probes[MANY];
-	struct loop l;
 
-	virtual_loop(&l);
 	for (int i = 0; i < MANY; i++)
-		probe_init(&probes[i], &l, 1, EPOLLIN);
-	CHECK_EQ(LOOP_BATCH, loop_turn(&l, 0));
+		probe_init(&probes[i], 1, EPOLLIN);
+	CHECK_EQ(LOOP_BATCH, loop_turn(&loop, 0));
 	/* Events that were left over are not left out the next time. */
-	CHECK_EQ(LOOP_BATCH, loop_turn(&l, 0));
+	CHECK_EQ(LOOP_BATCH, loop_turn(&loop, 0));
 	for (int i = 0; i < MANY; i++) {
 		CHECK(probes[i].calls > 0);
 		probe_fini(&probes[i]);
 	}
-	loop_fini(&l);
 }
 
 TEST(the_clock_is_read_twice_a_turn_at_most)
 {
-	struct loop l;
 	struct probe a, b;
 
-	virtual_loop(&l);
-	probe_init(&a, &l, 1, EPOLLIN);
-	probe_init(&b, &l, 1, EPOLLIN);
-	CHECK_EQ(2, loop_turn(&l, TSPAN_SECONDS(101)));
+	probe_init(&a, 1, EPOLLIN);
+	probe_init(&b, 1, EPOLLIN);
+	CHECK_EQ(2, loop_turn(&loop, TSPAN_SECONDS(101)));
 	CHECK_EQ(2, virtual.readings);
 	CHECK_EQ(a.now, b.now);
-	CHECK_EQ(a.now, loop_now(&l));
+	CHECK_EQ(a.now, loop_now(&loop));
 	probe_fini(&a);
 	probe_fini(&b);
-	loop_fini(&l);
 }
 
 TEST(no_turn_ends_before_its_deadline)
 {
-	struct loop l;
+	struct loop real;
 
-	NEED(loop_init(&l, NULL) == 0);
+	NEED(loop_init(&real, NULL) == 0);
 	for (int i = 0; i < 10; i++) {
 		tstamp deadline = clock_now() + TSPAN_USECONDS(700);
 
-		CHECK_EQ(0, loop_turn(&l, deadline));
-		CHECK(loop_now(&l) >= deadline);
-		CHECK(loop_now(&l) < deadline + TSPAN_SECONDS(10));
+		CHECK_EQ(0, loop_turn(&real, deadline));
+		CHECK(loop_now(&real) >= deadline);
+		CHECK(loop_now(&real) < deadline + TSPAN_SECONDS(10));
 	}
-	loop_fini(&l);
+	loop_fini(&real);
 }
 
 /* From here on the kernel does not know epoll_pwait2(). */
@@ -256,8 +243,7 @@ forget_pwait2(void)
 
 TEST_ALONE(an_old_kernel_waits_in_milliseconds)
 {
-	if (!forget_pwait2())
-		SKIP("no seccomp here");
+	SKIP_IF(!forget_pwait2(), "no seccomp here");
 	no_turn_ends_before_its_deadline();
 }
 
@@ -273,21 +259,18 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 
 TEST(a_signal_is_an_event)
 {
-	struct loop l;
 	struct signals s = { 0 };
 	sigset_t set;
 
-	virtual_loop(&l);
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
-	NEED(loop_signals(&l, &set, signalled, &s) == 0);
+	NEED(loop_signals(&loop, &set, signalled, &s) == 0);
 	raise(SIGUSR1);
 	raise(SIGUSR1);
-	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, loop_turn(&loop, 0));
 	CHECK_EQ(1, s.calls);
 	CHECK_EQ(SIGUSR1, s.last);
-	CHECK_EQ(0, loop_turn(&l, 0));
-	loop_fini(&l);
+	CHECK_EQ(0, loop_turn(&loop, 0));
 }
 
-TESTS(NULL, NULL)
+TESTS(begin, end)

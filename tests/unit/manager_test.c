@@ -40,8 +40,7 @@ is_cloexec(int fd)
 	return (fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
 }
 
-static void
-descriptors_are_found_by_name_and_go_to_nobody_else(void)
+TEST_ALONE(descriptors_are_found_by_name_and_go_to_nobody_else)
 {
 	int fds[3] = { -1, -1, -1 };
 
@@ -57,8 +56,7 @@ descriptors_are_found_by_name_and_go_to_nobody_else(void)
 	CHECK(getenv("LISTEN_FDNAMES") == NULL);
 }
 
-static void
-descriptors_without_names_are_unknown(void)
+TEST_ALONE(descriptors_without_names_are_unknown)
 {
 	int fds[2] = { -1, -1 };
 
@@ -69,8 +67,7 @@ descriptors_without_names_are_unknown(void)
 	CHECK_EQ(4, fds[0]);
 }
 
-static void
-descriptors_for_another_process_are_not_taken(void)
+TEST_ALONE(descriptors_for_another_process_are_not_taken)
 {
 	CHECK_EQ(0, given("0", "a"));
 	setenv("LISTEN_PID", "1", 1);
@@ -81,8 +78,7 @@ descriptors_for_another_process_are_not_taken(void)
 	CHECK_EQ(0, manager_open());
 }
 
-static void
-nonsense_is_refused(void)
+TEST_ALONE(nonsense_is_refused)
 {
 	static const struct {
 		const char *count;
@@ -106,7 +102,7 @@ manager(void)
 	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	unlink(path);
+	CHECK_FILE(path, "notify");
 	(void)strcpy(addr.sun_path, path);
 	CHECK_EQ(0, bind(fd, (void *)&addr, sizeof(addr)));
 	setenv("NOTIFY_SOCKET", path, 1);
@@ -119,6 +115,7 @@ end(void)
 {
 	unsetenv("NOTIFY_SOCKET");
 	(void)manager_open();
+	(void)unlink(path);
 }
 
 static const char *
@@ -133,8 +130,7 @@ received(int fd)
 	return text;
 }
 
-static void
-a_state_is_one_datagram(void)
+TEST(a_state_is_one_datagram)
 {
 	int fd = manager();
 
@@ -145,8 +141,7 @@ a_state_is_one_datagram(void)
 	close(fd);
 }
 
-static void
-the_watchdog_of_this_process_alone_is_ours(void)
+TEST(the_watchdog_of_this_process_alone_is_ours)
 {
 	char number[16];
 
@@ -167,8 +162,7 @@ the_watchdog_of_this_process_alone_is_ours(void)
 	CHECK_EQ(0, notify_watchdog());
 }
 
-static void
-without_a_manager_nothing_happens(void)
+TEST(without_a_manager_nothing_happens)
 {
 	unsetenv("NOTIFY_SOCKET");
 	(void)manager_open();
@@ -179,8 +173,7 @@ without_a_manager_nothing_happens(void)
 	CHECK_EQ(0, notify_send("READY=1"));
 }
 
-static void
-a_manager_that_does_not_read_is_not_waited_for(void)
+TEST(a_manager_that_does_not_read_is_not_waited_for)
 {
 	int fd = manager(), rc = 0;
 
@@ -193,21 +186,4 @@ a_manager_that_does_not_read_is_not_waited_for(void)
 	close(fd);
 }
 
-int
-main(int argc, char **argv)
-{
-	CHECK_FILE(path, "notify");
-	check_start(argc, argv);
-	RUN_ALONE(descriptors_are_found_by_name_and_go_to_nobody_else);
-	RUN_ALONE(descriptors_without_names_are_unknown);
-	RUN_ALONE(descriptors_for_another_process_are_not_taken);
-	RUN_ALONE(nonsense_is_refused);
-	check.end = end;
-	RUN(a_state_is_one_datagram);
-	RUN(the_watchdog_of_this_process_alone_is_ours);
-	RUN(without_a_manager_nothing_happens);
-	RUN(a_manager_that_does_not_read_is_not_waited_for);
-
-	unlink(path);
-	return check_finish();
-}
+TESTS(NULL, end)

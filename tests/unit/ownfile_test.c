@@ -139,8 +139,7 @@ TEST(devices_and_pipes_are_opened)
 
 TEST(a_link_of_another_user_is_refused)
 {
-	if (geteuid() != 0)
-		SKIP("only root can give files away");
+	SKIP_IF(geteuid() != 0, "only root can give files away");
 	NEED(make("target", 0600) && symlink("target", in("link")) == 0);
 	NEED(lchown(in("link"), STRANGER, STRANGER) == 0);
 	CHECK(refused(
@@ -153,8 +152,7 @@ TEST(a_link_of_another_user_is_refused)
 
 TEST(a_folder_of_another_user_is_refused)
 {
-	if (geteuid() != 0)
-		SKIP("only root can give files away");
+	SKIP_IF(geteuid() != 0, "only root can give files away");
 	NEED(make_folder("theirs", 0755, STRANGER, 0));
 	NEED(mkdir(in("theirs/ours"), 0755) == 0);
 	CHECK(refused(in("theirs/file"), OWNFILE_ANY, "belongs to user 65534"));
@@ -201,8 +199,7 @@ TEST(in_a_sticky_folder_only_own_files_are_opened)
 /* As /var/log of some systems. */
 TEST(in_the_folder_of_a_group_only_own_files_are_opened)
 {
-	if (geteuid() != 0)
-		SKIP("only root can give files away");
+	SKIP_IF(geteuid() != 0, "only root can give files away");
 	NEED(make_folder("group", 0775, 0, STRANGER));
 	check_shared("group");
 }

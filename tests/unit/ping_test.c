@@ -378,11 +378,9 @@ TEST_ALONE(any_address_is_reached_without_ipv6)
 	char address[32];
 	int listener;
 
-	if (!leave_ipv6_behind())
-		SKIP("no network of our own here");
+	SKIP_IF(!leave_ipv6_behind(), "no network of our own here");
 	listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (listener == -1)
-		SKIP("no IPv6 at all here");
+	SKIP_IF(listener == -1, "no IPv6 at all here");
 	NEED(bind(listener, (struct sockaddr *)&any, len) == 0);
 	NEED(listen(listener, 1) == 0);
 	NEED(getsockname(listener, (struct sockaddr *)&any, &len) == 0);

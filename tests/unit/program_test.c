@@ -30,8 +30,7 @@ TEST(a_program_that_did_not_start_leaves_no_number_to_signal)
 	struct program p;
 
 	CHECK(!started(&p, argv));
-	if (p.stage == PROGRAM_FILTER)
-		SKIP("no seccomp notifications here");
+	SKIP_IF(p.stage == PROGRAM_FILTER, "no seccomp notifications here");
 	CHECK_EQ(PROGRAM_EXECUTE, p.stage);
 	CHECK_EQ(ENOENT, p.error);
 	CHECK_EQ(0, p.pid);
@@ -44,8 +43,7 @@ TEST(a_program_that_has_ended_leaves_no_number_to_signal)
 	struct program p;
 	int status = -1;
 
-	if (!started(&p, argv))
-		SKIP("no seccomp notifications here");
+	SKIP_IF(!started(&p, argv), "no seccomp notifications here");
 	CHECK(p.pid > 1);
 	for (int left = 10000; left > 0 && !program_ended(&p, &status); left--)
 		usleep(1000);
@@ -63,8 +61,7 @@ TEST(a_program_that_changes_its_user_or_group_waits_for_the_adapter)
 	struct pollfd call;
 	struct program p;
 
-	if (!started(&p, argv))
-		SKIP("no seccomp notifications here");
+	SKIP_IF(!started(&p, argv), "no seccomp notifications here");
 	call = (struct pollfd){ .fd = p.notify, .events = POLLIN };
 	CHECK_EQ(1, poll(&call, 1, 10000));
 	CHECK_EQ(POLLIN, call.revents);

@@ -77,8 +77,7 @@ start_stuck(bool killed)
 	char *page;
 	int uffd = absent_page(&page);
 
-	if (uffd == -1)
-		SKIP("userfaultfd is not for us here");
+	SKIP_IF(uffd == -1, "userfaultfd is not for us here");
 	s.spec.path = page;
 	copy.dst = (uintptr_t)page;
 	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);

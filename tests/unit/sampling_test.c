@@ -11,16 +11,12 @@
 static void
 begin(unsigned workers, uint64_t max_memory)
 {
-	struct action a;
-
 	fixture_defaults();
 	fixture.web.pool.min_processes = workers;
 	fixture.web.pool.max_memory = max_memory;
 	fixture_begin();
 	sampling_begin(fixture.group, fixture.now);
-	while (pool_next_action(&sup.pool, &a))
-		if (a.kind == ACTION_SPAWN)
-			(void)fixture_join(a.process, NULL);
+	fixture_join_all(NULL);
 }
 
 static void

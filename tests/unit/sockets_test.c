@@ -179,8 +179,8 @@ an_ipv6_address_is_told(void)
 	struct pair p = { 0 };
 	int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (probe == -1 || bind(probe, (void *)&in6, sizeof(in6)) == -1)
-		SKIP("no IPv6 here");
+	SKIP_IF(probe == -1 || bind(probe, (void *)&in6, sizeof(in6)) == -1,
+	    "no IPv6 here");
 	close(probe);
 	listen_at(&p, &in6, sizeof(in6));
 	CHECK(sockets_tcp_taken(&p.addr.any, true));

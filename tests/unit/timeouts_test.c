@@ -9,12 +9,6 @@
 static sem_t busy; /* keeps the lane busy until it is posted */
 static unsigned done; /* jobs that kept it busy */
 
-static void
-sleeps(void)
-{
-	sleep(1000);
-}
-
 /* An app of so many workers that sleep, in sessions as old as fixture.now. */
 static void
 begin(unsigned workers)
@@ -24,9 +18,7 @@ begin(unsigned workers)
 	fixture_defaults();
 	fixture.web.pool.min_processes = workers;
 	fixture_begin();
-	while (pool_next_action(&sup.pool, &a))
-		if (a.kind == ACTION_SPAWN)
-			(void)fixture_join(a.process, sleeps);
+	fixture_join_all(fixture_sleep);
 	for (unsigned n = 0; n < workers; n++)
 		(void)pool_arrived(&sup.pool, fixture.group->app, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
