@@ -358,7 +358,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	restart_files_configure(g, now);
 	template_configure(g, now);
 	conf_free(old);
-	if (!app->parking.keep_alive && !app->parking.wait_for_data)
+	if (!group_may_park(app))
 		parking_leave(g, now);
 	if (!g->hold.stopped &&
 	    listeners_claim(g, opened, (changes & CONF_CHANGED_LISTEN) != 0))

@@ -411,7 +411,6 @@ channel_take_other(
     struct worker *w, enum verb verb, const struct said *said, tstamp now)
 {
 	struct pool *p = &w->sup->pool;
-	bool ready = p->processes[w->process].ready;
 
 	switch (verb) {
 	case VERB_READY:
@@ -441,7 +440,7 @@ channel_take_other(
 		pool_quit(p, w->process, END_FAIL, now);
 		return NULL;
 	default:
-		if (!ready)
+		if (!p->processes[w->process].ready)
 			return verb == VERB_EVENT ? "EVENT before READY"
 						  : "STATUS before READY";
 		if (++w->pace.texts > CHANNEL_TEXTS)

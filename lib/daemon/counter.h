@@ -42,8 +42,8 @@ void poolcounter_abort(struct supervisor *s);
  */
 int poolcounter_join(struct supervisor *s);
 
-/* Whether the dead child was the counter. */
-bool poolcounter_exited(
+/* A child is dead, which may be the counter. */
+void poolcounter_exited(
     struct supervisor *s, const struct reap_death *death, tstamp now);
 
 /* Has the process end, within that time, and closes the listeners. */

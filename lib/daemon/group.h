@@ -214,6 +214,13 @@ group_has_channels(const struct conf_app *conf)
 	    conf->handoff != CONF_HANDOFF_LISTEN;
 }
 
+/* Whether it may have connections parked. */
+static inline bool
+group_may_park(const struct conf_app *conf)
+{
+	return conf->parking.keep_alive || conf->parking.wait_for_data;
+}
+
 /* --- reload.c ----------------------------------------------------------- */
 
 void openings_init(struct openings *all, FILE *answer);
@@ -396,8 +403,8 @@ bool restart_files_seen(const struct group *g, tstamp since, tstamp now);
 void parking_expire(struct timer *t, tstamp now);
 
 /*
- * The process parks the connection, which ends where nothing is parked any
- * more. False: the process does not hold it.
+ * The process parks the connection, which the caller closes where nothing is
+ * parked any more. False: the process does not hold it.
  */
 bool parking_park(struct worker *w, uint32_t conn, tstamp now);
 

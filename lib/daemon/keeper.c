@@ -555,7 +555,6 @@ keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct keeper *k = LOOP_OWNER(io, struct keeper, h.io);
 	struct keepers *all = k->all;
-	bool took = true;
 
 	(void)events;
 	if (now - all->period >= LINES_PERIOD) {
@@ -563,11 +562,9 @@ keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 		all->work = LINES_WORK;
 	}
 	/* Lines before an answer are few, and no rest delays it. */
-	if (k->told != 0 || all->work > 0) {
-		took = keeper_take(k, now);
-		if (took || errno == EAGAIN || errno == EINTR)
-			return;
-	}
+	if ((k->told != 0 || all->work > 0) &&
+	    (keeper_take(k, now) || errno == EAGAIN || errno == EINTR))
+		return;
 	(void)loop_set(&all->sup->loop, io, 0);
 	timer_set(&all->sup->loop.timers, &all->lines, now + LINES_PERIOD);
 }

@@ -492,21 +492,6 @@ limiter_same_servers(const struct conf_limit *a, const struct conf_limit *b)
 	return same;
 }
 
-static void
-limiter_free(struct limiter *l)
-{
-	struct group *g = l->group;
-
-	for (uint32_t n = 0; n < l->ntokens; n++)
-		if (l->tokens[n] != NULL)
-			lock_free(l->tokens[n]);
-	timer_set(&g->sup->loop.timers, &l->again, TSTAMP_NEVER);
-	conf_free(l->config);
-	free(l->tokens);
-	free(l);
-	g->limiter = NULL;
-}
-
 void
 limiter_configure(struct group *g, tstamp now)
 {
@@ -515,8 +500,16 @@ limiter_configure(struct group *g, tstamp now)
 	struct lock *k;
 	bool moved = true, key = true;
 
-	if (g->over && l != NULL)
-		limiter_free(l);
+	if (g->over && l != NULL) {
+		for (uint32_t n = 0; n < l->ntokens; n++)
+			if (l->tokens[n] != NULL)
+				lock_free(l->tokens[n]);
+		timer_set(&g->sup->loop.timers, &l->again, TSTAMP_NEVER);
+		conf_free(l->config);
+		free(l->tokens);
+		free(l);
+		g->limiter = NULL;
+	}
 	/* A limiter without a limit stays: it may have locks to give back. */
 	if (g->over || limit->server == NULL)
 		return;

@@ -432,7 +432,6 @@ accepting_leave_one(struct app_listener *l, tstamp now)
 		stays = listener_shut(open) == 0;
 	if (!stays) {
 		listeners_close(l);
-		listeners_report_drained(g, now);
 		return;
 	}
 	l->leaving = true;

@@ -161,9 +161,7 @@ parking_is_leaving(const struct group *g)
 static bool
 parking_is_open(const struct group *g)
 {
-	return (g->conf->parking.keep_alive ||
-		   g->conf->parking.wait_for_data) &&
-	    !parking_is_leaving(g);
+	return group_may_park(g->conf) && !parking_is_leaving(g);
 }
 
 static void
@@ -324,14 +322,11 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 		return false;
 	if (g->conf->parking.keep_alive && parking_is_open(g))
 		k = parking_remember(g, c);
-	if (k == NULL) {
-		if (!pool_session_over(p, w->process, conn, SESSION_DONE, now))
-			return false;
-		parking_close(g, c);
-		return true;
-	}
-	if (!pool_session_over(p, w->process, conn, SESSION_PARKED, now))
+	if (!pool_session_over(p, w->process, conn,
+		k == NULL ? SESSION_DONE : SESSION_PARKED, now))
 		return false;
+	if (k == NULL)
+		return true;
 	c->fd = -1;
 	c->parked = NULL;
 	k->fresh = false;

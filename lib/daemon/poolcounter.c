@@ -292,7 +292,7 @@ poolcounter_start(struct timer *t, tstamp now)
 	poolcounter_tell(&all->rest, now);
 }
 
-bool
+void
 poolcounter_exited(
     struct supervisor *s, const struct reap_death *death, tstamp now)
 {
@@ -300,11 +300,11 @@ poolcounter_exited(
 	char how[128];
 
 	if (all->h.io.fd == -1 || all->h.result.pid != death->pid)
-		return false;
+		return;
 	all->h.dead = true;
 	/* The lane still has it. */
 	if (all->h.starting)
-		return true;
+		return;
 	/* The last lines of the process come first. */
 	counter_process_ready(&all->h.io, EPOLLIN, now);
 	if (!all->ended && !TAILQ_EMPTY(&all->listeners))
@@ -312,7 +312,6 @@ poolcounter_exited(
 			  "locks are lost",
 		    (long)death->pid, reap_explain(death, how, sizeof(how)));
 	counter_process_lose(all, now);
-	return true;
 }
 
 /* --- the service under a configuration ------------------------------------ */

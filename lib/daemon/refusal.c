@@ -121,8 +121,7 @@ static void
 refusal_drop_rest(struct refusal *r)
 {
 	r->rest_len = 0;
-	if (r->config != NULL)
-		conf_free(r->config);
+	conf_free(r->config);
 	r->config = NULL;
 }
 

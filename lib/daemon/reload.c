@@ -230,12 +230,6 @@ struct need {
 	unsigned long long all; /* but for parked */
 };
 
-static bool
-tables_may_park(const struct conf_app *app)
-{
-	return app->parking.keep_alive || app->parking.wait_for_data;
-}
-
 static void
 tables_sum_up(const struct conf *conf, struct need *out)
 {
@@ -259,7 +253,7 @@ tables_sum_up(const struct conf *conf, struct need *out)
 		if (app->parking.keep_alive)
 			out->copies +=
 			    n * (uint64_t)(o->concurrency + o->prefetch);
-		if (tables_may_park(app)) {
+		if (group_may_park(app)) {
 			out->parked += app->parking.max_parked;
 			out->others++;
 		}
@@ -321,7 +315,7 @@ tables_fit(struct conf *conf, uint32_t *spare_out)
 		unsigned long long n =
 		    app->parking.max_parked * room / need.parked;
 
-		if (tables_may_park(app))
+		if (group_may_park(app))
 			app->parking.max_parked = n == 0 ? 1 : (unsigned)n;
 	}
 	return true;
@@ -384,8 +378,7 @@ reload_end(struct reload *r, bool ok, tstamp now)
 	if (r->later != NULL)
 		reload_start(s, r->later, now);
 	log_abandon(r->log);
-	if (r->conf != NULL)
-		conf_free(r->conf);
+	conf_free(r->conf);
 	conf_report_fini(&r->report);
 	free(r->file);
 	free(r);

@@ -272,8 +272,7 @@ start_spec(struct start *t)
 		.groups = id->groups,
 		.ngroups = id->groups_len };
 	/* We raised our own soft limit; they get what we were given. */
-	t->limits[0].resource = RLIMIT_NOFILE;
-	t->limits[0].value = w->sup->nofile;
+	t->limits[0] = (struct child_limit){ RLIMIT_NOFILE, w->sup->nofile };
 	t->spec.nlimits = conf->program.limit_nofile.set ? 0 : 1;
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
 		if (limits[i].limit->set)

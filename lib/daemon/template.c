@@ -502,8 +502,7 @@ template_late(struct timer *timer, tstamp now)
 	struct template *t = TIMER_OWNER(timer, struct template, timer);
 
 	if (t->state >= TEMPLATE_LEAVING) {
-		/* The template may be stuck in the kernel: it delays nothing.
-		 */
+		/* Stuck in the kernel, perhaps: it delays nothing. */
 		worker_signal(t->w, SIGKILL);
 		t->state = TEMPLATE_STUCK;
 	} else if (t->silent) {

@@ -507,7 +507,7 @@ death_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	}
 	fork_reap(s, death, now);
 	(void)keeper_exited(s, death->pid, now);
-	(void)poolcounter_exited(s, death, now);
+	poolcounter_exited(s, death, now);
 	(void)watch_exited(&s->watch, death->pid, now);
 	return WORK_ORPHAN;
 }
