@@ -339,6 +339,7 @@ struct app_growing {
 /* Stops of processes that are not needed. */
 struct app_shrinking {
 	tspan idle_time; /* how long a process may be idle; 0: for ever */
+	tstamp looked; /* told by pool_looked(); 0: never */
 	tspan stop_delay; /* from one stop of an idle process to the next */
 	uint32_t marked; /* processes that are not needed, by load */
 	uint32_t victims; /* of them, to be stopped now, one by one */

@@ -286,6 +286,12 @@ void pool_worked(struct pool *p, uint32_t process, double processors,
     bool in_use, tstamp now);
 
 /*
+ * Such processes have been looked at, and those in use told of; the look began
+ * then. Without a look in the second half of max_idle_time none stops for that.
+ */
+void pool_looked(struct pool *p, uint32_t app, tstamp began, tstamp now);
+
+/*
  * The process is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come
  * pool_retaken() for each connection it never received, and pool_gone(),
  * which counts its other sessions as lost and frees the number.

@@ -238,6 +238,15 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 }
 
 void
+pool_looked(struct pool *p, uint32_t app, tstamp began, tstamp now)
+{
+	settle_at(p, now);
+	p->apps[app].shrinking.looked = began;
+	p->apps[app].touched |= MARK_ROOM;
+	settle_app(p, app);
+}
+
+void
 pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 {
 	struct process *x = &p->processes[process];

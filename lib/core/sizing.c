@@ -148,17 +148,19 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 	struct app *a = &p->apps[app];
 	struct app_shrinking *s = &a->shrinking;
 	struct ilist *idle = room_list(p, app, 0);
-	tstamp next = tstamp_add(p->now, a->options.kill_interval), at;
+	tstamp next = tstamp_add(p->now, a->options.kill_interval), at, used;
 
 	while (act && idle->count > 0 && sizing_is_over(p, a))
 		process_stop(p, idle->last, END_RESIZED);
 	/* The process that is idle for longest, once that is too long. */
 	for (;;) {
 		at = TSTAMP_NEVER;
-		if (s->idle_time != 0 && idle->count > 0)
-			at = sizing_stop_at(a,
-			    tstamp_add(
-				p->processes[idle->last].used, s->idle_time));
+		used = idle->count > 0 ? p->processes[idle->last].used : 0;
+		/* One that accepts by itself may have a quiet connection. */
+		if (s->idle_time != 0 && idle->count > 0 &&
+		    (!a->options.listens ||
+			s->looked >= tstamp_add(used, s->idle_time / 2)))
+			at = sizing_stop_at(a, tstamp_add(used, s->idle_time));
 		if ((act && at > p->now) || !sizing_may_shrink(p, a))
 			at = TSTAMP_NEVER;
 		if (!act || at == TSTAMP_NEVER)

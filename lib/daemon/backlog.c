@@ -77,8 +77,7 @@ struct open_socket {
 struct backlog_look {
 	struct lane_job job;
 	struct group *group; /* NULL: gone */
-	tstamp began;
-	uint32_t generation; /* of the app then */
+	uint32_t generation; /* of the app when it began */
 	struct open_listener *listeners; /* behind this struct */
 	size_t nlisteners;
 	bool connections; /* of these are wanted */
@@ -244,7 +243,9 @@ backlog_looked(struct lane_job *job, tstamp now)
 	char at[ADDRESS_TEXT_SIZE], text[sizeof(g->backlog.wrong_port)];
 	bool silent = false, accepts = false, any;
 
-	for (size_t i = 0; g != NULL && i < l->nprocesses; i++) {
+	if (g == NULL)
+		goto end;
+	for (size_t i = 0; i < l->nprocesses; i++) {
 		const struct open_process *x = &l->processes[i];
 		struct worker *w = g->sup->workers[x->number];
 
@@ -259,9 +260,10 @@ backlog_looked(struct lane_job *job, tstamp now)
 			pool_worked(&w->sup->pool, w->process, w->processors,
 			    true, now);
 	}
-	if (g != NULL)
-		g->backlog.open_at =
-		    tstamp_add(now, OPEN_REST * (now - l->began));
+	g->backlog.open_at =
+	    tstamp_add(now, OPEN_REST * (now - g->backlog.opened));
+	if (l->connections)
+		pool_looked(&g->sup->pool, g->app, g->backlog.opened, now);
 	if (!silent || accepts || !l->silent)
 		goto end;
 	if (l->own.sin6_family == AF_UNSPEC) {
@@ -342,7 +344,6 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 	}
 	l->job.work = backlog_look_work;
 	l->job.done = backlog_looked;
-	l->began = now;
 	l->generation = g->sup->pool.apps[g->app].generation;
 	l->group = g;
 	g->backlog.opened = now;

@@ -67,10 +67,13 @@ wait_for_answer(void)
 
 TEST_ALONE(a_process_that_may_hold_a_connection_is_in_use)
 {
-	backlog_sampled(sup.workers[0], fixture.now);
+	tstamp began = fixture.now;
+
+	backlog_sampled(sup.workers[0], began);
 	wait_for_answer();
 	CHECK_EQ(fixture.now, used(0));
 	CHECK_EQ(fixture.now, used(1));
+	CHECK_EQ(began, sup.pool.apps[fixture.group->app].shrinking.looked);
 	CHECK(fixture.group->backlog.look == NULL);
 }
 

@@ -74,7 +74,7 @@ static const struct rig_play plays[] = {
 	{ "an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown",
 	    { "sessions = 0", "listens = 1", "min_processes = 2",
 		"max_idle_time = auto", "add -> *", "spawned 0", "spawned 1",
-		"min_processes = 1", "change",
+		"min_processes = 1", "change", "at 150000", "looked",
 		"not_before 300000 -> stop 0" } },
 	{ "idle_time_begins_when_the_last_session_ends",
 	    { "min_processes = 0", "max_idle_time = 1s", "running 1", "at 500",

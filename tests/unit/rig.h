@@ -631,6 +631,7 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	    pool_unread(p, a, RIG_START + TSPAN_MSECONDS(second), now));
 	RIG_FACT("abandoned", pool_abandoned(p, a, now));
 	RIG_FACT("backlog", pool_backlog(p, 0, a, now));
+	RIG_FACT("looked", pool_looked(p, 0, now, now));
 	RIG_FACT("granted", pool_lock_answered(p, 0, LIMIT_GRANTED, a, 0, now));
 	RIG_FACT(
 	    "limit_denied", pool_lock_answered(p, 0, LIMIT_DENIED, 0, 0, now));

@@ -408,9 +408,11 @@ a_listening_app_is_looked_at(void)
 {
 	uint32_t app = any_app(), n = world_find_process(FATE_ALIVE);
 
-	if (app != ILIST_NONE && w.apps[app].options.listens)
+	if (app != ILIST_NONE && w.apps[app].options.listens) {
 		pool_backlog(&w.pool, app,
 		    world_chance(2) ? world_random(20) : 0, w.now);
+		pool_looked(&w.pool, app, w.now, w.now);
+	}
 	if (n != ILIST_NONE && w.apps[w.processes[n].app].options.listens)
 		pool_worked(&w.pool, n, world_random(150) / 100.0,
 		    world_random(2) == 0, w.now);
