@@ -35,20 +35,33 @@ hold_begin(struct group *g, enum process_end why, tstamp now)
 		accepting_leave(g, now);
 }
 
+/*
+ * The lane has opened what the app lacked: at first nothing. It may lack more
+ * by now, as a listener that was still leaving may have been closed meanwhile.
+ */
 static void
 hold_opened(struct lane_job *job, tstamp now)
 {
 	struct hold_start *h = LOOP_OWNER(job, struct hold_start, openings.job);
 	struct group *g = h->sup->groups[h->app];
-	bool open = openings_end(&h->openings), wanted = false;
+	bool ours = g != NULL && g->hold.starting == h;
+	/* A reload may have brought other addresses. */
+	bool wanted =
+	    ours && h->wanted && !g->closing && g->config == h->config;
+	bool open = openings_end(&h->openings);
 
-	if (g != NULL && g->hold.starting == h) {
-		/* A reload may have brought other addresses. */
-		wanted = h->wanted && !g->closing && g->config == h->config;
+	for (size_t i = 0; wanted && open && i < g->conf->listen.len; i++)
+		listeners_open_missing(g->sup, g->conf,
+		    &g->conf->listen.list[i], &h->openings, &h->opened);
+	if (!STAILQ_EMPTY(&h->openings.list)) {
+		openings_submit(&h->openings, &g->sup->looker, hold_opened);
+		return;
+	}
+	if (ours) {
 		g->hold.starting = NULL;
 		g->hold.error = wanted ? h->openings.error : 0;
 	}
-	if (wanted && open) {
+	if (wanted && h->openings.error == 0) {
 		g->hold.stopped = false;
 		(void)listeners_claim(g, &h->opened, false);
 		hold_resume(g, now);
@@ -86,8 +99,5 @@ hold_resume(struct group *g, tstamp now)
 	h->config = conf_ref(g->config);
 	h->wanted = true;
 	g->hold.starting = h;
-	for (size_t i = 0; i < g->conf->listen.len; i++)
-		listeners_open_missing(g->sup, g->conf,
-		    &g->conf->listen.list[i], &h->openings, &h->opened);
 	openings_submit(&h->openings, &g->sup->looker, hold_opened);
 }
