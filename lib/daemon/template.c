@@ -189,7 +189,7 @@ fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 /*
  * ready() of fork.io, and whenever more is known of the process: the number
  * that its first packet comes with, or else the one that it was named with, and
- * whether that has ended.
+ * whether that has ended. events 0: the time for this is over.
  */
 static void
 fork_look(struct loop_io *io, uint32_t events, tstamp now)
@@ -199,20 +199,18 @@ fork_look(struct loop_io *io, uint32_t events, tstamp now)
 	const struct unknown_exit *end = x + TEMPLATE_EXITS;
 	struct ucred who = { 0 };
 	ssize_t n = fdpass_next_sender(f->io.fd, &who);
-	bool silent = n == -1 && fdpass_is_later(errno);
+	bool silent = n <= 0;
+	bool shut = n == 0 || (n == -1 && !fdpass_is_later(errno));
 	pid_t pid = silent ? f->named : who.pid;
 	struct worker *w;
 
-	(void)events;
 	while (x < end && (x->death.pid != pid || x->at < f->since))
 		x++;
 	/*
 	 * What has the number now may have it from a process that has ended,
 	 * and so is asked for first.
 	 */
-	if (!silent && n <= 0) {
-		fork_refuse(f, 0, "no process has its socket", now);
-	} else if (!silent && (pid <= 0 || who.uid != f->uid)) {
+	if (!silent && (pid <= 0 || who.uid != f->uid)) {
 		fork_refuse(f, pid, "of another user speaks for a worker", now);
 	} else if (pid != 0 && worker_find(f->sup, pid) != NULL) {
 		fork_refuse(f, pid,
@@ -221,6 +219,13 @@ fork_look(struct loop_io *io, uint32_t events, tstamp now)
 		    now);
 	} else if (pid != 0 && x < end) {
 		fork_died(f, &x->death, now);
+	} else if (shut && events == 0) {
+		fork_refuse(f, 0, "no process has its socket", now);
+	} else if (shut) {
+		/* Whose end that was, or by what, may not be known yet. */
+		(void)loop_set(&f->sup->loop, &f->io, 0);
+		timer_set(
+		    &f->sup->loop.timers, &f->timer, now + FORK_ORPHAN_TIME);
 	} else if (pid != 0 && reap_is_child(pid)) {
 		if (silent)
 			return;
@@ -277,7 +282,7 @@ fork_answered(struct worker *by, const char *text, size_t len, tstamp now)
 	else if (pid == 0)
 		fork_refuse(f, 0, "", now);
 	else
-		fork_look(&f->io, 0, now);
+		fork_look(&f->io, EPOLLIN, now);
 	return true;
 }
 
@@ -374,7 +379,7 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	    (struct unknown_exit){ .death = *death, .at = now };
 	all->next_exit = (all->next_exit + 1) % TEMPLATE_EXITS;
 	if (named != NULL)
-		fork_look(&named->io, 0, now);
+		fork_look(&named->io, EPOLLIN, now);
 }
 
 /* --- the end of a template --------------------------------------------- */

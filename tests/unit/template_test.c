@@ -57,30 +57,54 @@ end(void)
 	fixture_end();
 }
 
+static const struct reap_death death = { .pid = INT32_MAX, .status = 3 };
+
+/* The template has passed its copy on, and that process has ended. */
+static void
+shut_socket(void)
+{
+	char text[128];
+	struct fdpass_got got;
+
+	NEED(fdpass_recv(by->w->child_end, text, sizeof(text), 0, &got) > 0);
+	close(got.fds[0]);
+	close(w->child_end);
+	w->child_end = -1;
+	fork_look(&w->start.fork->io, EPOLLIN, fixture.now);
+}
+
 TEST(an_exit_before_the_process_was_named_is_its_own)
 {
-	const struct reap_death death = { .pid = INT32_MAX, .status = 3 };
-
-	begin();
 	fork_reap(&sup, &death, fixture.now);
 	name(death.pid);
 	CHECK(fixture_said("(pid 2147483647) exited with status 3"));
-	end();
+}
+
+TEST(an_exit_is_told_though_the_socket_was_seen_shut_before)
+{
+	shut_socket();
+	fork_reap(&sup, &death, fixture.now);
+	name(death.pid);
+	CHECK(fixture_said("(pid 2147483647) exited with status 3"));
+}
+
+TEST(a_shut_socket_of_no_process_that_is_known_is_told_after_a_second)
+{
+	shut_socket();
+	CHECK_EQ(fixture.now + TSPAN_SECONDS(1), w->start.fork->timer.at);
+	fork_due(&w->start.fork->timer, fixture.now + TSPAN_SECONDS(1));
+	CHECK(fixture_said(" is killed: no process has its socket"));
 }
 
 /* The number of an orphan that has ended may be a worker's by now. */
 TEST(a_worker_that_is_named_is_not_taken_for_one_that_has_ended)
 {
-	const struct reap_death death = { .pid = INT32_MAX };
-
-	begin();
 	fork_reap(&sup, &death, fixture.now);
 	worker_started(other, death.pid, fixture.now);
 	name(death.pid);
 	CHECK(fixture_said(" is killed: process 2147483647 was named and is "
 			   "another one"));
 	worker_died(other, &death);
-	end();
 }
 
 TEST(a_process_that_is_being_started_by_itself_cannot_be_named)
@@ -91,7 +115,6 @@ TEST(a_process_that_is_being_started_by_itself_cannot_be_named)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pause();
 	}
-	begin();
 	other->start.result = &result;
 	TAILQ_INSERT_TAIL(&sup.starting, other, start.next);
 	name(result.pid);
@@ -101,7 +124,6 @@ TEST(a_process_that_is_being_started_by_itself_cannot_be_named)
 	other->start.result = NULL;
 	kill(result.pid, SIGKILL);
 	waitpid(result.pid, NULL, 0);
-	end();
 }
 
-TESTS(NULL, NULL)
+TESTS(begin, end)
