@@ -49,7 +49,8 @@ bool
 helper_start(struct helper *h, const char *path, char *const *argv, tstamp now)
 {
 	const struct conf *conf = h->sup->config;
-	int ends[2];
+	/* The terminal that a daemon of the background leaves is not kept. */
+	int errors = h->sup->background ? -1 : STDERR_FILENO, ends[2];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
 		return false;
@@ -66,7 +67,7 @@ helper_start(struct helper *h, const char *path, char *const *argv, tstamp now)
 	h->spec = (struct child_spec){ .path = path,
 		.opened = true,
 		.argv = argv,
-		.stdio = { -1, ends[1], ends[1] },
+		.stdio = { -1, -1, h->talks ? ends[1] : errors },
 		.fds = h->fds,
 		.nfds = 2,
 		.directory = "/",

@@ -328,6 +328,7 @@ poolcounter_init(struct supervisor *s)
 	all->h.io =
 	    (struct loop_io){ .fd = -1, .ready = counter_process_ready };
 	all->h.page_size = sizeof(struct counter_figures);
+	all->h.talks = true;
 	all->h.started = counter_started;
 	TAILQ_INIT(&all->listeners);
 	TAILQ_INIT(&all->fresh);

@@ -120,12 +120,15 @@ struct reaping {
 
 /*
  * A process of ours that is told over a pair of SOCK_SEQPACKET sockets and
- * shares a page with us. The user sets the first four.
+ * shares a page with us. The user sets the first five. The copy of its end
+ * stays while it runs, for what it has not read is taken back from there; of
+ * its death SIGCHLD tells.
  */
 struct helper {
 	struct supervisor *sup;
 	struct loop_io io; /* our end; fd -1: there is none */
 	size_t page_size;
+	bool talks; /* its errors go to the socket; else to our stderr */
 	/* It runs, or could not be started (result.error). May free it. */
 	void (*started)(struct helper *, tstamp now);
 	void *page; /* zero at first; NULL unless it runs */

@@ -133,6 +133,9 @@ testAKeeperHasAUserOfItsOwnAndNoOtherDescriptors() {
 	    fail "$(cat "/proc/$keeper/status")"
 	# 0, 1, 2, its socket, its epoll and two pipes.
 	assertEquals 7 "$(fds "$keeper")"
+	# What it prints to standard error is nothing that it says to the daemon.
+	assertEquals "$(readlink "/proc/$POOL/fd/2")" \
+	    "$(readlink "/proc/$keeper/fd/2")"
 }
 
 . tests/hostile/hostile_help.sh
