@@ -130,7 +130,7 @@ testAnAppThatWasNeverReadyIsToldWhatItsHandoffExpects() {
 			command = { "$DIR/nowhere/prog" }
 		}
 		defaults {
-			start_timeout = 200ms
+			start_timeout = 1s
 			start_limit = 1
 		}
 		EOF
@@ -139,7 +139,7 @@ testAnAppThatWasNeverReadyIsToldWhatItsHandoffExpects() {
 	for each in native accept broken; do
 		await status_is failed apps "$each" state
 	done
-	late='it was not ready within 0.2 s; handoff ='
+	late='it was not ready within 1 s; handoff ='
 	native="$late native expects the program to speak apppool-worker(7)"
 	assertEquals "$native" "$(status apps native last_failure)"
 	await said "error native: failed: $native; trying again"
