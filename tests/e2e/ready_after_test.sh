@@ -66,7 +66,7 @@ is_older() {
 }
 
 testAProcessIsStartingUntilReadyAfter() {
-	begins 'ready_after = 60s start_timeout = 1s' serves
+	begins 'max_processes = 1 ready_after = 60s start_timeout = 1s' serves
 	await is_older 1
 	assertEquals 1 "$(status apps web spawned)"
 	assertEquals 'it is served' 1 "$(web | wc -l)"

@@ -12,7 +12,7 @@ stop_under_load() {
 	pool_start
 	signal=$1
 	shift
-	flood_behind "$@" --rate 2000 \
+	flood_behind "$@" --rate $((2000 / SLOW)) \
 	    --count 100000 --timeout 30 --stop-on-refused --max lost=0 \
 	    --max late=0 --min refused=1
 	await completed 500

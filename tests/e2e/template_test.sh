@@ -131,11 +131,11 @@ testTheGroupOfAWorkerThatDiesUnheardIsKilled() {
 }
 
 testAForkedWorkerThatIsNeverReadyIsKilled() {
-	begins 'start_timeout = 500ms stop_timeout = 100ms
-	    kill_timeout = 100ms' behaving forks_what_hangs
+	begins "start_timeout = ${SLOW}s stop_timeout = 100ms
+	    kill_timeout = 100ms" behaving forks_what_hangs
 	await has_template
 	first=$(template)
-	await said 'it was not ready within 0.5 s'
+	await said "it was not ready within $SLOW s"
 	await has_another_template "$first"
 	assertNotEquals '' "$(web)"
 	await has_no_session "$first"

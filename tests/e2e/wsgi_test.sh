@@ -141,7 +141,7 @@ testProcessesOfATemplateDrawDifferentRandomNumbers() {
 	seq 32 | xargs -P 8 -I{} curl -sSf --max-time "$LIMIT" \
 	    --unix-socket "$DIR/web.sock" http://localhost/ >"$DIR/drawn"
 	assertEquals 32 "$(cut -d ' ' -f 2 "$DIR/drawn" | sort -u | wc -l)"
-	assertEquals 4 "$(cut -d ' ' -f 1 "$DIR/drawn" | sort -u | wc -l)"
+	assertNotEquals 1 "$(cut -d ' ' -f 1 "$DIR/drawn" | sort -u | wc -l)"
 }
 
 . tests/e2e/lib.sh
