@@ -7,7 +7,7 @@
  *
  * The text format of Prometheus (0.0.4) and OpenMetrics 1.0 have the same
  * samples. They differ in the lines before them: Prometheus has neither units
- * nor the type info, and there a counter's name has the ending of its samples.
+ * nor the type info, and there a family's name has the ending of its samples.
  */
 
 #include <sys/param.h>
@@ -58,87 +58,79 @@ struct figure {
 	enum form form;
 	uint32_t needs; /* of enum status_has; else it is null, or no metric */
 	size_t at; /* in struct status, status_app or status_worker */
-	/* The metric, behind "apppool_", and the family that begins with it: */
-	const char *metric; /* NULL: none */
+	/* The metric, and the family that begins with it: */
+	const char *metric; /* of its samples, behind "apppool_"; NULL: none */
 	const char *help; /* NULL: the family has begun */
 	const char *label; /* besides the app; its value is the key */
-	bool counts; /* a counter; else a gauge, or what the form says */
-	bool sessions; /* as a metric, for apps with sessions alone */
 };
 
 #define FIGURE(key_, form_, needs_, at_) \
 	.key = (key_), .form = FORM_##form_, .needs = (needs_), .at = (at_)
-#define D(key_, form_, needs_, field_) \
-	FIGURE(key_, form_, needs_, offsetof(struct status, field_))
-#define A(key_, form_, needs_, field_) \
-	FIGURE(key_, form_, needs_, offsetof(struct status_app, field_))
-#define W(key_, form_, needs_, field_) \
-	FIGURE(key_, form_, needs_, offsetof(struct status_worker, field_))
-#define COUNTER(metric_, help_) GAUGE(metric_, help_), .counts = true
-#define GAUGE(metric_, help_) .metric = (metric_), .help = (help_)
-#define IN_STATE .metric = "processes", .label = "state"
-#define ENDED COUNTER("connections_ended", NULL), .label = "outcome"
-#define ANSWERED COUNTER("limit_requests", NULL), .label = "answer"
+#define D(key, form, needs, field) \
+	FIGURE(key, form, needs, offsetof(struct status, field))
+#define A(key, form, needs, field) \
+	FIGURE(key, form, needs, offsetof(struct status_app, field))
+#define W(key, form, needs, field) \
+	FIGURE(key, form, needs, offsetof(struct status_worker, field))
+#define IN_STATE "processes", NULL, "state"
+#define ENDED "connections_ended_total", NULL, "outcome"
+#define ANSWERED "limit_requests_total", NULL, "answer"
 
 /* A figure of an app with sessions. */
 #define S(key_, form_, field_) A(key_, form_, HAS_SESSIONS, field_)
 
 static const struct figure daemon_figures[] = {
-	{ D("version", NAME, 0, version), GAUGE("build", "The daemon."),
-	    .label = "version" },
+	{ D("version", NAME, 0, version), "build_info", "The daemon.",
+	    "version" },
 	{ D("pid", UINT32, 0, pid) },
 	{ D("state", NAME, 0, state) },
-	{ D("uptime", SPAN, 0, uptime),
-	    GAUGE("daemon_uptime_seconds", "Time since the daemon started.") },
+	{ D("uptime", SPAN, 0, uptime), "daemon_uptime_seconds",
+	    "Time since the daemon started." },
 	{ D("config", STRING, 0, config) },
-	{ D("generation", UINT64, 0, generation),
-	    COUNTER("daemon_reloads",
-		"Configurations that came into force after the first.") },
-	{ D("max_processes", UINT32, 0, max_processes),
-	    GAUGE("daemon_max_processes",
-		"Ceiling over the processes of all apps.") },
+	{ D("generation", UINT64, 0, generation), "daemon_reloads_total",
+	    "Configurations that came into force after the first." },
+	{ D("max_processes", UINT32, 0, max_processes), "daemon_max_processes",
+	    "Ceiling over the processes of all apps." },
 	{ D("processes", UINT32, 0, processes) },
-	{ D("living", UINT32, 0, living),
-	    GAUGE("daemon_living_processes",
-		"Processes of all apps, leaving ones included.") },
+	{ D("living", UINT32, 0, living), "daemon_living_processes",
+	    "Processes of all apps, leaving ones included." },
 	{ D("active", UINT32, 0, active) },
 	{ D("waiting", UINT32, 0, waiting) },
 	/* The keys are the names that STATS has, without the spaces. */
 	{ D("counter", OBJECT, HAS_COUNTER, counter) },
 	{ D("listen", STRINGS, 0, counter_listen) },
-	{ D("clients", UINT32, 0, counter.clients),
-	    GAUGE("poolcounter_clients", "Clients of the PoolCounter.") },
+	{ D("clients", UINT32, 0, counter.clients), "poolcounter_clients",
+	    "Clients of the PoolCounter." },
 	{ D("max_clients", UINT32, 0, counter.max_clients),
-	    GAUGE("poolcounter_max_clients", "Ceiling of its clients.") },
-	{ D("keys", UINT32, 0, counter.keys),
-	    GAUGE("poolcounter_keys", "Keys of the PoolCounter.") },
-	{ D("max_keys", UINT32, 0, counter.max_keys),
-	    GAUGE("poolcounter_max_keys", "Ceiling of its keys.") },
-	{ D("processing", UINT32, 0, counter.held),
-	    GAUGE("poolcounter_locks", "Locks that clients have.") },
+	    "poolcounter_max_clients", "Ceiling of its clients." },
+	{ D("keys", UINT32, 0, counter.keys), "poolcounter_keys",
+	    "Keys of the PoolCounter." },
+	{ D("max_keys", UINT32, 0, counter.max_keys), "poolcounter_max_keys",
+	    "Ceiling of its keys." },
+	{ D("processing", UINT32, 0, counter.held), "poolcounter_locks",
+	    "Locks that clients have." },
 	{ D("waiting", UINT32, 0, counter.waiting),
-	    GAUGE("poolcounter_waiting_clients",
-		"Clients that wait for a lock.") },
+	    "poolcounter_waiting_clients", "Clients that wait for a lock." },
 	{ D("connections", UINT64, 0, counter.connections) },
 	{ D("refused_clients", UINT64, 0, counter.refused_clients),
-	    COUNTER("poolcounter_clients_refused",
-		"Clients turned away over the ceiling.") },
+	    "poolcounter_clients_refused_total",
+	    "Clients turned away over the ceiling." },
 	{ D("refused_keys", UINT64, 0, counter.full_tables) },
 	{ D("connect_errors", UINT64, 0, counter.connect_errors) },
 	{ D("failed_sends", UINT64, 0, counter.failed_sends) },
 	{ D("total_acquired", UINT64, 0, counter.acquired),
-	    COUNTER("poolcounter_locks_acquired", "Locks given.") },
+	    "poolcounter_locks_acquired_total", "Locks given." },
 	{ D("total_releases", UINT64, 0, counter.releases) },
 	{ D("processed_count", UINT64, 0, counter.processed) },
 	{ D("full_queues", UINT64, 0, counter.full_queues),
-	    COUNTER("poolcounter_full_queues",
-		"Clients told that the queue of a key is full.") },
+	    "poolcounter_full_queues_total",
+	    "Clients told that the queue of a key is full." },
 	{ D("lock_mismatch", UINT64, 0, counter.lock_mismatch) },
 	{ D("lock_while_waiting", UINT64, 0, counter.lock_while_waiting) },
 	{ D("release_mismatch", UINT64, 0, counter.release_mismatch) },
 	{ D("processing_time", USECONDS, 0, counter.processing_time),
-	    COUNTER("poolcounter_processing_seconds",
-		"Time for which locks were held.") },
+	    "poolcounter_processing_seconds_total",
+	    "Time for which locks were held." },
 	{ D("gained_time", USECONDS, 0, counter.gained_time) },
 	{ D("waiting_time_for_me", USECONDS, 0, counter.me_time) },
 	{ D("waiting_time_for_anyone", USECONDS, 0, counter.any_time) },
@@ -150,21 +142,20 @@ static const struct figure daemon_figures[] = {
 
 static const struct figure app_figures[] = {
 	{ A("name", STRING, 0, name) },
-	{ A("state", NAME, 0, state),
-	    GAUGE("state", "1 for the state that the app is in."),
-	    .label = "state" },
+	{ A("state", NAME, 0, state), "state",
+	    "1 for the state that the app is in.", "state" },
 	{ A("handoff", NAME, 0, handoff) },
 	{ A("listen", STRINGS, 0, listen) },
-	{ A("min_processes", UINT32, 0, sizes.min_processes),
-	    GAUGE("min_processes", "Processes that are kept.") },
-	{ A("max_processes", UINT32, 0, sizes.max_processes),
-	    GAUGE("max_processes", "Ceiling of the app.") },
+	{ A("min_processes", UINT32, 0, sizes.min_processes), "min_processes",
+	    "Processes that are kept." },
+	{ A("max_processes", UINT32, 0, sizes.max_processes), "max_processes",
+	    "Ceiling of the app." },
 	{ A("resized", BOOL, 0, sizes.resized) },
 	{ A("file_min_processes", UINT32, HAS_RESIZED, sizes.file_min) },
 	{ A("file_max_processes", UINT32, HAS_RESIZED, sizes.file_max) },
 	{ A("processes", UINT32, 0, sizes.processes) },
 	{ A("starting", UINT32, 0, sizes.in_state[PROCESS_STARTING]),
-	    GAUGE("processes", "Processes by state."), .label = "state" },
+	    "processes", "Processes by state.", "state" },
 	{ A("idle", UINT32, 0, sizes.in_state[PROCESS_IDLE]), IN_STATE },
 	{ A("active", UINT32, 0, sizes.in_state[PROCESS_ACTIVE]), IN_STATE },
 	{ A("detached", UINT32, 0, sizes.in_state[PROCESS_DETACHED]),
@@ -181,99 +172,85 @@ static const struct figure app_figures[] = {
 	{ A("reason", STRING, HAS_GIVEN_UP, rollout.given_up_for) },
 	{ A("age", SPAN, HAS_GIVEN_UP, rollout.age) },
 	{ .form = FORM_END },
-	{ A(NULL, UINT32, 0, rollout.outdated),
-	    GAUGE("outdated_processes",
-		"Processes that a rollout has yet to replace.") },
-	{ A(NULL, BOOL, 0, rollout.given_up),
-	    GAUGE("rollout_given_up",
-		"1 if the new processes did not live and old ones stay.") },
+	{ A(NULL, UINT32, 0, rollout.outdated), "outdated_processes",
+	    "Processes that a rollout has yet to replace." },
+	{ A(NULL, BOOL, 0, rollout.given_up), "rollout_given_up",
+	    "1 if the new processes did not live and old ones stay." },
 	{ A("limit", OBJECT, HAS_LIMIT, limit) },
 	{ A("server", STRING, 0, limit.server) },
 	{ A("key", STRING, 0, limit.key) },
-	{ A("workers", UINT32, 0, limit.workers),
-	    GAUGE("limit_workers", "Locks that the limit allows.") },
-	{ A("held", UINT32, 0, limit.locks.held),
-	    GAUGE("limit_locks", "Locks that connections have.") },
+	{ A("workers", UINT32, 0, limit.workers), "limit_workers",
+	    "Locks that the limit allows." },
+	{ A("held", UINT32, 0, limit.locks.held), "limit_locks",
+	    "Locks that connections have." },
 	{ A("asked", UINT32, 0, limit.locks.asked) },
-	{ A("granted", UINT64, 0, limit.locks.granted),
-	    COUNTER("limit_requests", "Requests of locks, by answer."),
-	    .label = "answer" },
+	{ A("granted", UINT64, 0, limit.locks.granted), "limit_requests_total",
+	    "Requests of locks, by answer.", "answer" },
 	{ A("full", UINT64, 0, limit.locks.full), ANSWERED },
 	{ A("timed_out", UINT64, 0, limit.locks.timed_out), ANSWERED },
 	{ A("unreachable", UINT64, 0, limit.locks.unreachable), ANSWERED },
 	{ .form = FORM_END },
-	{ A("load", PERCENT, HAS_CLIENTS, load),
-	    GAUGE("load_ratio",
-		"Busy share of the ready processes, by the estimate.") },
-	{ A("work", DOUBLE, HAS_CLIENTS, work),
-	    GAUGE("busy_processes",
-		"Processes that are busy, by the estimate of the load.") },
-	{ S("sessions", UINT32, figures.sessions),
-	    GAUGE("sessions", "Connections in the hands of processes.") },
-	{ A("waiting", UINT64, HAS_WAITING, waiting),
-	    GAUGE(
-		"waiting_connections", "Connections that wait for a process."),
-	    .sessions = true },
-	{ S("oldest_wait", SPAN, oldest_wait),
-	    GAUGE("oldest_wait_seconds",
-		"Time for which the first connection has waited.") },
+	{ A("load", PERCENT, HAS_CLIENTS, load), "load_ratio",
+	    "Busy share of the ready processes, by the estimate." },
+	{ A("work", DOUBLE, HAS_CLIENTS, work), "busy_processes",
+	    "Processes that are busy, by the estimate of the load." },
+	{ S("sessions", UINT32, figures.sessions), "sessions",
+	    "Connections in the hands of processes." },
+	{ A("waiting", UINT64, HAS_WAITING, waiting) },
+	{ S(NULL, UINT64, waiting), "waiting_connections",
+	    "Connections that wait for a process." },
+	{ S("oldest_wait", SPAN, oldest_wait), "oldest_wait_seconds",
+	    "Time for which the first connection has waited." },
 	{ S("max_waiting", UINT32, figures.max_waiting) },
-	{ S("max_queue", UINT32, max_queue),
-	    GAUGE("max_queue_connections", "Connections that may wait.") },
+	{ S("max_queue", UINT32, max_queue), "max_queue_connections",
+	    "Connections that may wait." },
 	{ S("prefetch", UINT32, prefetch) },
-	{ S("parked", UINT32, figures.parked),
-	    GAUGE("parked_connections",
-		"Connections between two requests, or before the first.") },
-	{ S("accepted", UINT64, figures.accepted),
-	    COUNTER("connections_accepted", "Connections accepted.") },
-	{ S("completed", UINT64, figures.completed),
-	    COUNTER("connections_ended", "Connections by their end."),
-	    .label = "outcome" },
+	{ S("parked", UINT32, figures.parked), "parked_connections",
+	    "Connections between two requests, or before the first." },
+	{ S("accepted", UINT64, figures.accepted), "connections_accepted_total",
+	    "Connections accepted." },
+	{ S("completed", UINT64, figures.completed), "connections_ended_total",
+	    "Connections by their end.", "outcome" },
 	{ S("refused", UINT64, figures.refused), ENDED },
 	{ S("timed_out", UINT64, figures.timed_out), ENDED },
 	{ S("abandoned", UINT64, figures.abandoned), ENDED },
 	{ S("lost", UINT64, figures.lost), ENDED },
-	{ S("retaken", UINT64, figures.retaken),
-	    COUNTER("connections_retaken",
-		"Connections taken back from dead processes.") },
+	{ S("retaken", UINT64, figures.retaken), "connections_retaken_total",
+	    "Connections taken back from dead processes." },
 	{ S("idle_while_waiting", SPAN, idle_while_waiting),
-	    COUNTER("idle_while_waiting_seconds",
-		"Time in which a connection waited beside an idle process.") },
+	    "idle_while_waiting_seconds_total",
+	    "Time in which a connection waited beside an idle process." },
 	{ A("backlog_unknown", NAME, 0, measured.no_backlog) },
 	{ A("backlog", UINT64, HAS_BACKLOG, measured.backlog),
-	    GAUGE("backlog_connections",
-		"Connections in the kernel, not accepted yet.") },
+	    "backlog_connections",
+	    "Connections in the kernel, not accepted yet." },
 	{ A("rate", DOUBLE, HAS_SESSIONS | HAS_WINDOWS, measured.rate) },
 	{ A("queue_wait", SPANS, HAS_SESSIONS | HAS_WINDOWS,
 	    measured.queue_wait) },
 	{ A("session_time", SPANS, HAS_SESSIONS | HAS_WINDOWS,
 	    measured.session_time) },
 	{ A("target_wait", SPAN, HAS_SESSIONS | HAS_TARGET, target_wait),
-	    GAUGE("target_wait_seconds",
-		"Wait that 99 of 100 connections shall not exceed.") },
-	{ A("need", UINT32, HAS_SESSIONS | HAS_NEED, need),
-	    GAUGE("needed_processes",
-		"Processes that a short wait takes, by the estimate.") },
+	    "target_wait_seconds",
+	    "Wait that 99 of 100 connections shall not exceed." },
+	{ A("need", UINT32, HAS_SESSIONS | HAS_NEED, need), "needed_processes",
+	    "Processes that a short wait takes, by the estimate." },
 	{ A("kept", PERCENT, HAS_SESSIONS | HAS_KEPT, measured.kept),
-	    GAUGE("kept_ratio",
-		"Connections of the last minute that waited no longer.") },
-	{ S(NULL, BUCKETS, queue_wait),
-	    GAUGE("queue_wait_seconds",
-		"How long connections waited for a process.") },
-	{ S(NULL, BUCKETS, session_time),
-	    GAUGE("session_time_seconds", "How long sessions took.") },
-	{ A("spawned", UINT64, 0, figures.spawned),
-	    COUNTER("processes_started", "Processes started.") },
+	    "kept_ratio",
+	    "Connections of the last minute that waited no longer." },
+	{ S(NULL, BUCKETS, queue_wait), "queue_wait_seconds",
+	    "How long connections waited for a process." },
+	{ S(NULL, BUCKETS, session_time), "session_time_seconds",
+	    "How long sessions took." },
+	{ A("spawned", UINT64, 0, figures.spawned), "processes_started_total",
+	    "Processes started." },
 	{ A("spawn_failures", UINT64, 0, figures.spawn_failures),
-	    COUNTER("failed_starts",
-		"Starts that failed, or ended before they were ready.") },
+	    "failed_starts_total",
+	    "Starts that failed, or ended before they were ready." },
 	{ A("start_time", SPAN, HAS_START_TIME, start_time) },
-	{ A("exits", ENDS, 0, figures.exits),
-	    COUNTER("processes_ended", "Processes that ended, by the reason."),
-	    .label = "reason" },
-	{ A("backoff_until", SPAN, 0, backoff),
-	    GAUGE("backoff_seconds",
-		"Time for which no process is started, after failures.") },
+	{ A("exits", ENDS, 0, figures.exits), "processes_ended_total",
+	    "Processes that ended, by the reason.", "reason" },
+	{ A("backoff_until", SPAN, 0, backoff), "backoff_seconds",
+	    "Time for which no process is started, after failures." },
 	{ A("last_failure", STRING, 0, failure) },
 	{ A("last_failure_age", SPAN, HAS_FAILURE_AGE, failure_age) },
 	{ A("keepers", KEEPERS, 0, keepers) },
@@ -284,17 +261,15 @@ static const struct figure app_figures[] = {
 	{ A("forked_by", STRING, 0, template.from) },
 	{ A("age", SPAN, HAS_TEMPLATE_PID, template.age) },
 	{ A("rss", UINT64, HAS_TEMPLATE_RSS, template.rss),
-	    GAUGE("template_resident_bytes",
-		"Resident memory of the template.") },
-	{ A("forked", UINT64, 0, template.forked),
-	    COUNTER(
-		"template_forks", "Processes that templates were to fork.") },
+	    "template_resident_bytes", "Resident memory of the template." },
+	{ A("forked", UINT64, 0, template.forked), "template_forks_total",
+	    "Processes that templates were to fork." },
 	{ A("failures", UINT64, 0, template.failures),
-	    COUNTER("template_failures", "Templates that failed.") },
+	    "template_failures_total", "Templates that failed." },
 	{ A("last_failure", STRING, 0, template.failure) },
 	{ .form = FORM_END },
-	{ A(NULL, BOOL, HAS_TEMPLATE, template.ready),
-	    GAUGE("template_ready", "1 if the template of the app is ready.") },
+	{ A(NULL, BOOL, HAS_TEMPLATE, template.ready), "template_ready",
+	    "1 if the template of the app is ready." },
 	{ .form = FORM_LAST },
 };
 
@@ -614,39 +589,33 @@ put_name(struct status *st, const struct figure *f, const struct status_app *a,
 	st->json.keyed = true;
 }
 
-/* The end of the names of samples, and in Prometheus' format of the head. */
-static const char *
-suffix_of(const struct figure *f)
-{
-	if (f->counts)
-		return "_total";
-	return strcmp(f->metric, "build") == 0 ? "_info" : "";
-}
-
 static void
 put_family(struct status *st, const struct figure *f)
 {
 	static const char *const units[] = { "seconds", "ratio", "bytes",
 		"connections" };
 	const bool open = st->format == STATUS_OPENMETRICS;
-	const char *suffix = open ? "" : suffix_of(f), *type = "gauge";
-	const char *unit = strrchr(f->metric, '_');
+	const char *type = f->form == FORM_BUCKETS ? "histogram" : "gauge";
 	struct text *t = &st->piece;
+	char name[64], *ending;
 
-	if (f->form == FORM_BUCKETS)
-		type = "histogram";
-	else if (f->counts)
+	(void)snprintf(name, sizeof(name), "apppool_%s", f->metric);
+	ending = strrchr(name, '_');
+	if (strcmp(ending, "_total") == 0)
 		type = "counter";
-	else if (open && suffix_of(f)[0] != '\0')
+	else if (open && strcmp(ending, "_info") == 0)
 		type = "info";
+	else
+		ending = NULL;
+	if (open && ending != NULL)
+		*ending = '\0';
 	text_printf(t,
-	    "# HELP apppool_%s%s %s\n"
-	    "# TYPE apppool_%s%s %s\n",
-	    f->metric, suffix, f->help, f->metric, suffix, type);
+	    "# HELP %s %s\n"
+	    "# TYPE %s %s\n",
+	    name, f->help, name, type);
 	for (size_t i = 0; open && i < sizeof(units) / sizeof(units[0]); i++)
-		if (unit != NULL && strcmp(unit + 1, units[i]) == 0)
-			text_printf(
-			    t, "# UNIT apppool_%s %s\n", f->metric, units[i]);
+		if (strcmp(strrchr(name, '_') + 1, units[i]) == 0)
+			text_printf(t, "# UNIT %s %s\n", name, units[i]);
 }
 
 /* The samples of a figure, of the daemon (a NULL) or of an app. */
@@ -655,7 +624,6 @@ put_samples(
     struct status *st, const struct figure *f, const struct status_app *a)
 {
 	const char *base = a == NULL ? (const char *)st : (const char *)a;
-	const char *suffix = suffix_of(f);
 	const void *p = base + f->at;
 	const uint64_t *exits = p;
 	const struct buckets *b = p;
@@ -684,18 +652,18 @@ put_samples(
 	case FORM_ENDS:
 		/* All reasons: the first end of each is seen as an increase. */
 		for (unsigned end = 0; end < PROCESS_ENDS; end++) {
-			put_name(st, f, a, suffix, f->label,
+			put_name(st, f, a, "", f->label,
 			    process_end_name((enum process_end)end));
 			text_printf(t, "%" PRIu64 "\n", exits[end]);
 		}
 		break;
 	case FORM_NAME:
 		/* A state that has been left has no sample. */
-		put_name(st, f, a, suffix, f->label, *(const char *const *)p);
+		put_name(st, f, a, "", f->label, *(const char *const *)p);
 		text_puts(t, "1\n");
 		break;
 	default:
-		put_name(st, f, a, suffix, f->label, f->key);
+		put_name(st, f, a, "", f->label, f->key);
 		put_value(st, f->form, p);
 		text_puts(t, "\n");
 		break;
@@ -723,7 +691,7 @@ write_metric(struct status *st)
 	st->begun = true;
 	if (f->form == FORM_OBJECT || f->form == FORM_END)
 		st->within = f->needs;
-	needs = st->within | f->needs | (f->sessions ? HAS_SESSIONS : 0);
+	needs = st->within | f->needs;
 
 	if (of_apps && f->form == FORM_LAST) {
 		/* To Prometheus' format that is a comment. */
