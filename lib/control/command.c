@@ -40,13 +40,12 @@ run_status(struct client *cl)
 static void
 run_apps(struct client *cl)
 {
-	const struct supervisor *s = cl->all->sup;
+	const struct group *g = NULL;
 
 	cl->wants = cl->said.json;
 	cl->format = STATUS_JSON_APPS;
-	for (uint32_t n = 0; n < s->pool.napps && !cl->said.json; n++)
-		if (s->groups[n] != NULL)
-			text_printf(&cl->out, "%s\n", s->groups[n]->conf->name);
+	while (!cl->wants && (g = group_next(cl->all->sup, g)) != NULL)
+		text_printf(&cl->out, "%s\n", g->conf->name);
 }
 
 static void
@@ -131,22 +130,20 @@ ready_goes_on(struct client *cl, struct progress *out)
 	const struct group *g = NULL;
 	bool goes_on = false;
 
-	if (cl->app != NULL)
-		g = target_lookup(s, cl->app);
 	if (s->stopping)
 		client_error(cl, "the daemon is stopping");
-	else if (cl->app != NULL && g == NULL)
+	else if (cl->app == NULL)
+		while (cl->out.len == 0 && (g = group_next(s, g)) != NULL)
+			goes_on |= group_goes_on(cl, g, out);
+	else if ((g = target_lookup(s, cl->app)) == NULL)
 		client_error(cl, "no app %s any more", cl->app);
-	else if (g != NULL && g->closing)
+	else if (g->closing)
 		client_error(cl, "%s is being removed", cl->app);
-	else if (g != NULL && s->pool.apps[g->app].phase != APP_RUNNING)
+	else if (s->pool.apps[g->app].phase != APP_RUNNING)
 		client_error(cl, "%s is %s", cl->app,
 		    app_state_name(&s->pool.apps[g->app]));
-	else if (g != NULL)
+	else
 		goes_on = group_goes_on(cl, g, out);
-	for (uint32_t n = 0; n < s->pool.napps && cl->app == NULL; n++)
-		if (s->groups[n] != NULL && cl->out.len == 0)
-			goes_on |= group_goes_on(cl, s->groups[n], out);
 	if (cl->out.len > 0)
 		return false;
 	if (!goes_on)
@@ -179,6 +176,7 @@ static void
 run_listeners(struct client *cl)
 {
 	const struct supervisor *s = cl->all->sup;
+	const struct group *g = NULL;
 	const struct app_listener *l;
 	const struct counter_address *address;
 	struct emit j;
@@ -186,10 +184,9 @@ run_listeners(struct client *cl)
 	emit_init(&j, &cl->out);
 	if (cl->said.json)
 		emit_array(&j);
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL)
-			TAILQ_FOREACH(l, &s->groups[n]->listeners, next)
-				put_address(cl, &j, l->where.text);
+	while ((g = group_next(s, g)) != NULL)
+		TAILQ_FOREACH(l, &g->listeners, next)
+			put_address(cl, &j, l->where.text);
 	for (size_t i = 0; (address = poolcounter_address(s, i)) != NULL; i++)
 		put_address(cl, &j, address->where);
 	if (cl->said.json) {
@@ -252,23 +249,24 @@ run_ping(struct client *cl)
 
 /* --- reload, reopen and stop -------------------------------------------- */
 
-/* Whether a rollout is under way; else tells which one was given up. */
+/*
+ * Whether a rollout is under way; else tells which one was given up, unless it
+ * was before the client waited for rollouts.
+ */
 static bool
 rollouts_go_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
-	const struct group *given_up = NULL;
+	const struct group *g = NULL, *given_up = NULL;
 	bool rolls = false;
 
 	out->what = "replaced";
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		const struct app *a = &s->pool.apps[n];
+	while ((g = group_next(s, g)) != NULL) {
+		const struct app *a = &s->pool.apps[g->app];
 
-		if (s->groups[n] == NULL)
-			continue;
 		rolls |= wait_is_rolling(a);
 		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL)
-			given_up = s->groups[n];
+			given_up = g;
 		if (app_rolling(a) && a->outdated <= a->rollout.size) {
 			out->done += a->rollout.size - a->outdated;
 			out->of += a->rollout.size;
@@ -276,7 +274,7 @@ rollouts_go_on(struct client *cl, struct progress *out)
 	}
 	if (rolls && !s->stopping)
 		return true;
-	if (given_up != NULL)
+	if (given_up != NULL && cl->goes_on == rollouts_go_on)
 		client_error(cl,
 		    "%s: the new generation does not live, the old one "
 		    "stays: %s",
@@ -287,9 +285,8 @@ rollouts_go_on(struct client *cl, struct progress *out)
 static bool
 reload_goes_on(struct client *cl, struct progress *out)
 {
-	const struct supervisor *s = cl->all->sup;
 	const struct reload_answer *a = cl->reload;
-	bool rolls = false;
+	bool rolls;
 
 	if (!a->over)
 		return true;
@@ -297,12 +294,9 @@ reload_goes_on(struct client *cl, struct progress *out)
 	if (!a->ok)
 		client_error(
 		    cl, "not reloaded, the old configuration stays in force");
-	/* A rollout that was given up before is none of this reload. */
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		rolls |=
-		    s->groups[n] != NULL && wait_is_rolling(&s->pool.apps[n]);
+	rolls = a->ok && rollouts_go_on(cl, out);
 	cl->goes_on = rollouts_go_on;
-	return a->ok && rolls && rollouts_go_on(cl, out);
+	return rolls;
 }
 
 static void

@@ -41,7 +41,6 @@ enum form {
 	FORM_PERCENT, /* of a double; as a metric, a ratio */
 	FORM_DOUBLE,
 	FORM_NAME, /* of a const char *; as a metric, a label with value 1 */
-	FORM_CHARS, /* of an array */
 	FORM_STRING, /* of the snapshot */
 	FORM_OBJECT, /* of the figures up to FORM_END */
 	FORM_END,
@@ -274,7 +273,7 @@ static const struct figure app_figures[] = {
 };
 
 static const struct figure worker_figures[] = {
-	{ W("id", CHARS, HAS_SLOT, id) },
+	{ W("id", STRING, HAS_SLOT, id) },
 	{ W("slot", UINT32, HAS_SLOT, slot) },
 	{ W("pid", UINT32, HAS_PID, pid) },
 	{ W("generation", UINT32, 0, generation) },
@@ -419,9 +418,6 @@ put_value(struct status *st, enum form form, const void *p)
 		break;
 	case FORM_NAME:
 		emit_string(j, *(const char *const *)p);
-		break;
-	case FORM_CHARS:
-		emit_string(j, p);
 		break;
 	case FORM_STRING:
 		emit_string(j, status_string(st, *(const size_t *)p));

@@ -89,7 +89,7 @@ struct status_worker {
 	pid_t pid; /* 0: not started yet */
 	uint64_t requests;
 	const char *state;
-	char id[WORKER_ID_LEN + 1];
+	size_t id; /* string */
 	size_t text; /* string: its own words, or none */
 	tspan age;
 	tspan in_state; /* idle, or busy, for so long */

@@ -43,6 +43,7 @@ take_daemon(struct status *st)
 {
 	const struct supervisor *s = st->sup;
 	const struct counter_address *at;
+	const struct group *g = NULL;
 
 	st->version = APPPOOL_VERSION;
 	st->pid = getpid();
@@ -53,12 +54,10 @@ take_daemon(struct status *st)
 	st->max_processes = s->pool.max_processes;
 	st->processes = s->pool.count;
 	st->living = s->pool.living;
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		if (s->groups[n] == NULL)
-			continue;
-		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
-		st->waiting += app_waiting(&s->pool.apps[n]) +
-		    (uint32_t)s->groups[n]->backlog.depth;
+	while ((g = group_next(s, g)) != NULL) {
+		st->active += s->pool.apps[g->app].in_state[PROCESS_ACTIVE];
+		st->waiting += app_waiting(&s->pool.apps[g->app]) +
+		    (uint32_t)g->backlog.depth;
 	}
 
 	if (!poolcounter_figures(s, &st->counter))
@@ -203,11 +202,11 @@ static bool
 take_apps(struct status *st, const char *app, uint32_t *by)
 {
 	const struct supervisor *s = st->sup;
+	const struct group *g = NULL;
 
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL &&
-		    (app == NULL || strcmp(s->groups[n]->conf->name, app) == 0))
-			by[n] = (uint32_t)++st->napps;
+	while ((g = group_next(s, g)) != NULL)
+		if (app == NULL || strcmp(g->conf->name, app) == 0)
+			by[g->app] = (uint32_t)++st->napps;
 	st->apps = calloc(st->napps + 1, sizeof(*st->apps));
 	for (uint32_t n = 0; n < s->pool.napps && st->apps != NULL; n++)
 		if (by[n] != 0)
@@ -244,34 +243,22 @@ take_worker(struct status *st, const struct status_app *a,
 	row->has |= HAS_SLOT | (w->pid != 0 ? HAS_PID : 0);
 	row->slot = w->slot;
 	row->pid = w->pid;
-	memcpy(row->id, w->id, sizeof(row->id));
+	row->id = keep_string(st, w->id);
 	row->text = keep_string(st, w->status);
 }
 
-/* The workers, app by app: first counted, then put in their places. */
+/* The workers, each in the places of its app. */
 static bool
 take_workers(struct status *st, const uint32_t *by)
 {
 	const struct pool *p = &st->sup->pool;
-	uint32_t first = 0;
 
-	for (uint32_t n = 0; n < p->nprocesses; n++) {
-		const struct process *x = &p->processes[n];
-
-		if (x->state != PROCESS_GONE && by[x->app] != 0)
-			st->apps[by[x->app] - 1].count++;
-	}
 	for (size_t i = 0; i < st->napps; i++) {
-		st->apps[i].first = first;
-		first += st->apps[i].count;
-		st->apps[i].count = 0;
+		st->apps[i].first = (uint32_t)st->nworkers;
+		st->nworkers += app_living(&p->apps[st->apps[i].number]);
 	}
-	st->nworkers = first;
-	st->workers = calloc((size_t)first + 1, sizeof(*st->workers));
-	if (st->workers == NULL)
-		return false;
-
-	for (uint32_t n = 0; n < p->nprocesses; n++) {
+	st->workers = calloc(st->nworkers + 1, sizeof(*st->workers));
+	for (uint32_t n = 0; n < p->nprocesses && st->workers != NULL; n++) {
 		const struct process *x = &p->processes[n];
 		struct status_app *a;
 
@@ -280,7 +267,7 @@ take_workers(struct status *st, const uint32_t *by)
 		a = &st->apps[by[x->app] - 1];
 		take_worker(st, a, &st->workers[a->first + a->count++], n);
 	}
-	return true;
+	return st->workers != NULL;
 }
 
 struct status *
