@@ -408,11 +408,10 @@ struct target {
 	uint32_t of; /* processes or sessions that the command waits for */
 	pid_t pid; /* of the worker */
 	char id[WORKER_ID_LEN + 1];
-	const char *name; /* of the app; lies behind the list */
+	char name[EVENTS_APP_MAX + 1]; /* of the app; if need be cut */
 };
 
 struct targets {
-	char *names; /* behind the last */
 	size_t len;
 	struct target list[];
 };

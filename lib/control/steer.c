@@ -21,14 +21,13 @@
 struct group *
 target_lookup(const struct supervisor *s, const char *name)
 {
-	struct group *found = NULL;
+	struct group *g = NULL, *found = NULL;
 
 	/* An app that has left the configuration may still have work to do. */
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL &&
-		    strcmp(s->groups[n]->conf->name, name) == 0 &&
-		    (found == NULL || !s->groups[n]->closing))
-			found = s->groups[n];
+	while ((g = group_next(s, g)) != NULL)
+		if (strcmp(g->conf->name, name) == 0 &&
+		    (found == NULL || !g->closing))
+			found = g;
 	return found;
 }
 
@@ -58,12 +57,12 @@ tell_none(struct client *cl, const char *what, const char *name)
 {
 	const struct supervisor *s = cl->all->sup;
 	const char **names, *nearest = NULL;
+	const struct group *g = NULL;
 	size_t len = 0;
 
 	names = calloc((size_t)s->pool.napps + 1, sizeof(*names));
-	for (uint32_t n = 0; n < s->pool.napps && names != NULL; n++)
-		if (s->groups[n] != NULL)
-			names[len++] = s->groups[n]->conf->name;
+	while (names != NULL && (g = group_next(s, g)) != NULL)
+		names[len++] = g->conf->name;
 	if (names != NULL)
 		nearest = suggest_nearest(name, names);
 	if (nearest == NULL)
@@ -115,11 +114,10 @@ add_target(struct targets *all, const struct group *g, const struct worker *w)
 		if (all->list[i].app == g->app &&
 		    all->list[i].process == process)
 			return;
-	*t = (struct target){ .app = g->app,
-		.app_stamp = p->apps[g->app].stamp,
-		.process = process,
-		.name = strcpy(all->names, g->conf->name) };
-	all->names += strlen(t->name) + 1;
+	t->app = g->app;
+	t->app_stamp = p->apps[g->app].stamp;
+	t->process = process;
+	(void)snprintf(t->name, sizeof(t->name), "%s", g->conf->name);
 	if (w != NULL) {
 		t->stamp = p->processes[process].stamp;
 		t->pid = w->pid;
@@ -136,30 +134,22 @@ static bool
 target_choose(struct client *cl, char *const *words)
 {
 	const struct supervisor *s = cl->all->sup;
-	size_t most = s->pool.napps, longest = 0;
+	const size_t most = *words == NULL ? s->pool.napps : COMMAND_WORDS_MAX;
+	const struct group *g = NULL;
 
-	while (words[most - s->pool.napps] != NULL)
-		most++;
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL &&
-		    strlen(s->groups[n]->conf->name) > longest)
-			longest = strlen(s->groups[n]->conf->name);
-	cl->targets = calloc(1,
-	    sizeof(*cl->targets) +
-		most * (sizeof(struct target) + longest + 1));
+	cl->targets =
+	    calloc(1, sizeof(*cl->targets) + most * sizeof(struct target));
 	if (cl->targets == NULL) {
 		client_error(cl, "%s", strerror(ENOMEM));
 		return false;
 	}
-	cl->targets->names = (char *)&cl->targets->list[most];
-	for (uint32_t n = 0; n < s->pool.napps && *words == NULL; n++)
-		if (s->groups[n] != NULL &&
-		    s->pool.apps[n].phase == APP_RUNNING)
-			add_target(cl->targets, s->groups[n], NULL);
+	while (*words == NULL && (g = group_next(s, g)) != NULL)
+		if (s->pool.apps[g->app].phase == APP_RUNNING)
+			add_target(cl->targets, g, NULL);
 	for (; *words != NULL; words++) {
 		const struct worker *w;
-		const struct group *g = target_find(s, *words, &w);
 
+		g = target_find(s, *words, &w);
 		if (g == NULL)
 			tell_none(cl, "app or worker", *words);
 		else if (g->closing)
@@ -443,11 +433,13 @@ resize_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
-steer_resize(struct client *cl, struct group *g, tstamp now)
+steer_resize(
+    struct client *cl, struct group *g, enum process_end none, tstamp now)
 {
 	char why[SIZE_WHY];
 	uint64_t size[2];
 
+	(void)none;
 	for (int i = 0; i < 2; i++) {
 		const char *word = cl->said.words[2 + i];
 
@@ -503,23 +495,16 @@ hold_goes_on(struct client *cl, struct progress *out)
 
 /* An app that is drained already is waited for. */
 static void
-steer_drain(struct client *cl, struct group *g, tstamp now)
+steer_hold(struct client *cl, struct group *g, enum process_end why, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
 
-	if (a->phase == APP_RUNNING) {
-		hold_begin(g, END_DRAINED, now);
-	} else if (a->leaving.why != END_DRAINED) {
+	if (why == END_STOPPED || a->phase == APP_RUNNING) {
+		hold_begin(g, why, now);
+	} else if (a->leaving.why != why) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 		return;
 	}
-	client_wait_while(cl, hold_goes_on);
-}
-
-static void
-steer_stop(struct client *cl, struct group *g, tstamp now)
-{
-	hold_begin(g, END_STOPPED, now);
 	client_wait_while(cl, hold_goes_on);
 }
 
@@ -555,27 +540,17 @@ run_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
+/* An app that was held for this reason runs again, or does already. */
 static void
-steer_resume(struct client *cl, struct group *g, tstamp now)
+steer_resume(
+    struct client *cl, struct group *g, enum process_end why, tstamp now)
 {
-	if (g->hold.stopped) {
-		client_error(cl,
-		    "%s is %s, and not drained: start has it run again",
-		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]));
-		return;
-	}
-	if (g->hold.muted)
-		hold_resume(g, now);
-	client_wait_while(cl, run_goes_on);
-}
+	const bool resume = why == END_DRAINED;
 
-static void
-steer_start(struct client *cl, struct group *g, tstamp now)
-{
-	if (g->hold.muted) {
-		client_error(cl,
-		    "%s is %s, and not stopped: resume has it run again",
-		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]));
+	if (resume ? g->hold.stopped : g->hold.muted) {
+		client_error(cl, "%s is %s, and not %s: %s has it run again",
+		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]),
+		    process_end_name(why), resume ? "start" : "resume");
 		return;
 	}
 	if (g->hold.stopped && !g->drained) {
@@ -585,7 +560,7 @@ steer_start(struct client *cl, struct group *g, tstamp now)
 		    g->conf->name);
 		return;
 	}
-	if (g->hold.stopped)
+	if (g->hold.stopped || g->hold.muted)
 		hold_resume(g, now);
 	client_wait_while(cl, run_goes_on);
 }
@@ -593,18 +568,20 @@ steer_start(struct client *cl, struct group *g, tstamp now)
 void
 steer_run(struct client *cl, enum command_id id)
 {
-	/* A command is for one app, whose name comes first, or for targets. */
+	/* A command is for targets, or for one app, whose name comes first. */
 	static const struct {
-		void (*app)(struct client *, struct group *, tstamp);
 		void (*targets)(struct client *, tstamp);
+		void (*app)(
+		    struct client *, struct group *, enum process_end, tstamp);
+		enum process_end why; /* it is, or was, held */
 	} steers[COMMANDS] = {
 		[COMMAND_DETACH] = { .targets = steer_detach },
-		[COMMAND_DRAIN] = { .app = steer_drain },
+		[COMMAND_DRAIN] = { .app = steer_hold, .why = END_DRAINED },
 		[COMMAND_RESIZE] = { .app = steer_resize },
 		[COMMAND_RESTART] = { .targets = steer_restart },
-		[COMMAND_RESUME] = { .app = steer_resume },
-		[COMMAND_START] = { .app = steer_start },
-		[COMMAND_STOP] = { .app = steer_stop },
+		[COMMAND_RESUME] = { .app = steer_resume, .why = END_DRAINED },
+		[COMMAND_START] = { .app = steer_resume, .why = END_STOPPED },
+		[COMMAND_STOP] = { .app = steer_hold, .why = END_STOPPED },
 	};
 	const bool app = steers[id].app != NULL;
 	char **words = cl->said.words + 1;
@@ -623,7 +600,7 @@ steer_run(struct client *cl, enum command_id id)
 	if (!app)
 		steers[id].targets(cl, now);
 	else if (t->process == ILIST_NONE)
-		steers[id].app(cl, s->groups[t->app], now);
+		steers[id].app(cl, s->groups[t->app], steers[id].why, now);
 	else
 		client_error(cl, "%s is a worker of %s; this takes an app",
 		    words[0], t->name);
