@@ -223,18 +223,15 @@ static const struct figure app_figures[] = {
 	{ A("backlog", UINT64, HAS_BACKLOG, measured.backlog),
 	    "backlog_connections",
 	    "Connections in the kernel, not accepted yet." },
-	{ A("rate", DOUBLE, HAS_SESSIONS | HAS_WINDOWS, measured.rate) },
-	{ A("queue_wait", SPANS, HAS_SESSIONS | HAS_WINDOWS,
-	    measured.queue_wait) },
-	{ A("session_time", SPANS, HAS_SESSIONS | HAS_WINDOWS,
-	    measured.session_time) },
+	{ A("rate", DOUBLE, HAS_WINDOWS, measured.rate) },
+	{ A("queue_wait", SPANS, HAS_WINDOWS, measured.queue_wait) },
+	{ A("session_time", SPANS, HAS_WINDOWS, measured.session_time) },
 	{ A("target_wait", SPAN, HAS_SESSIONS | HAS_TARGET, target_wait),
 	    "target_wait_seconds",
 	    "Wait that 99 of 100 connections shall not exceed." },
 	{ A("need", UINT32, HAS_SESSIONS | HAS_NEED, need), "needed_processes",
 	    "Processes that a short wait takes, by the estimate." },
-	{ A("kept", PERCENT, HAS_SESSIONS | HAS_KEPT, measured.kept),
-	    "kept_ratio",
+	{ A("kept", PERCENT, HAS_KEPT, measured.kept), "kept_ratio",
 	    "Connections of the last minute that waited no longer." },
 	{ S(NULL, BUCKETS, queue_wait), "queue_wait_seconds",
 	    "How long connections waited for a process." },
@@ -340,9 +337,10 @@ measure_app(const struct status *st, struct status_app *a)
 		    "this kernel has no unix_diag module, and there are more "
 		    "sockets than are counted in /proc/net/unix";
 	}
-	if (backlog != -1 && !(a->has & HAS_SESSIONS)) {
-		a->has |= HAS_WAITING;
-		a->waiting = (uint64_t)backlog;
+	if (!(a->has & HAS_SESSIONS)) {
+		a->has |= a->has & HAS_BACKLOG ? HAS_WAITING : 0;
+		a->waiting = m->backlog;
+		return;
 	}
 	if (a->target_wait > 0)
 		kept = window_within(&app->queue_wait, a->target_wait, now);

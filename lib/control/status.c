@@ -93,10 +93,8 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->work = app_work(app, now);
 
 	r->given_up = app->rollout.state == ROLLOUT_GIVEN_UP;
-	if (app_rolling(app) || r->given_up)
-		a->has |= HAS_ROLLOUT;
-	if (!app_rolling(app) && r->given_up)
-		a->has |= HAS_GIVEN_UP;
+	a->has |= (app_rolling(app) ? HAS_ROLLOUT : 0) |
+	    (r->given_up ? HAS_ROLLOUT | HAS_GIVEN_UP : 0);
 	r->state = app_rolling(app) ? "rolling" : "given up";
 	r->generation = app->generation;
 	r->of = app->rollout.size;
@@ -129,13 +127,11 @@ take_template(
 
 	a->has |= HAS_TEMPLATE;
 	to->id = to->from = STATUS_NO_STRING;
-	if (of->current != NULL)
-		to->state = "ready";
-	else if (of->coming != NULL)
-		to->state = "starting";
-	else
-		to->state = of->failed ? "failed" : "none";
-	to->ready = strcmp(to->state, "ready") == 0;
+	to->ready = of->current != NULL;
+	to->state = to->ready    ? "ready"
+	    : of->coming != NULL ? "starting"
+	    : of->failed         ? "failed"
+				 : "none";
 	to->failure = keep_reason(st, of->failure);
 	to->forked = of->forked;
 	to->failures = of->failures;
