@@ -90,7 +90,7 @@ run_events(struct client *cl)
 /*
  * Whether there is more to wait for of the app, whose processes that are ready
  * are counted; if not, the client is told if it has failed. An app that does
- * not run keeps no client that waits for all apps.
+ * not run, or not much longer, keeps no client that waits for all apps.
  */
 static bool
 group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
@@ -100,13 +100,15 @@ group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 	const uint32_t ready = app_ready(a), least = a->options.min_processes;
 	char why[GROUP_FAILURE_MAX];
 
-	if (a->phase != APP_RUNNING)
+	if (g->closing || a->phase != APP_RUNNING) {
+		if (cl->app != NULL)
+			client_error(cl, "%s is %s", cl->app,
+			    g->closing ? "being removed" : app_state_name(a));
 		return false;
+	}
 	sum->done += ready < least ? ready : least;
 	sum->of += least;
 	sum->what = "ready";
-	if (g->closing)
-		return false;
 	if (a->failed) {
 		client_error(cl, "%s has failed: %s", g->conf->name,
 		    group_failure(g, why));
@@ -137,11 +139,6 @@ ready_goes_on(struct client *cl, struct progress *out)
 			goes_on |= group_goes_on(cl, g, out);
 	else if ((g = target_lookup(s, cl->app)) == NULL)
 		client_error(cl, "no app %s any more", cl->app);
-	else if (g->closing)
-		client_error(cl, "%s is being removed", cl->app);
-	else if (s->pool.apps[g->app].phase != APP_RUNNING)
-		client_error(cl, "%s is %s", cl->app,
-		    app_state_name(&s->pool.apps[g->app]));
 	else
 		goes_on = group_goes_on(cl, g, out);
 	if (cl->out.len > 0)
@@ -368,17 +365,10 @@ run_stop(struct client *cl)
 static void
 run_version(struct client *cl)
 {
-	struct emit j;
-
-	if (!cl->said.json) {
+	if (cl->said.json)
+		client_tell_as(cl, "version", APPPOOL_VERSION);
+	else
 		client_tell(cl, "apppoold " APPPOOL_VERSION);
-		return;
-	}
-	emit_init(&j, &cl->out);
-	emit_object(&j);
-	emit_put_string(&j, "version", APPPOOL_VERSION);
-	emit_object_end(&j);
-	text_puts(&cl->out, "\n");
 }
 
 static void

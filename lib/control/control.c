@@ -74,10 +74,7 @@ client_watch(struct client *cl, uint32_t events)
 static void
 client_count(struct client *cl, bool waits)
 {
-	if (waits && !cl->counted)
-		cl->all->nwaiting++;
-	else if (!waits && cl->counted)
-		cl->all->nwaiting--;
+	cl->all->nwaiting += (unsigned)waits - cl->counted;
 	cl->counted = waits;
 }
 
@@ -93,32 +90,11 @@ client_receive(struct client *cl, void *buf, size_t size)
 	return n;
 }
 
-/* Frees the snapshot; a client that waits for its memory goes on. */
-static void
-client_drop_status(struct client *cl)
-{
-	struct control *all = cl->all;
-	struct client *other;
-
-	if (cl->status == NULL)
-		return;
-	all->status_bytes -= cl->status->size;
-	status_free(cl->status);
-	cl->status = NULL;
-	TAILQ_FOREACH(other, &all->list, next) {
-		if (other->waits != WAIT_MEMORY)
-			continue;
-		other->waits = WAIT_NOTHING;
-		other->state = CLIENT_WRITING;
-		(void)client_watch(other, EPOLLOUT);
-		return;
-	}
-}
-
 static void
 client_close(struct client *cl)
 {
 	struct control *all = cl->all;
+	struct client *other;
 	char rest[CLIENT_LINE_MAX];
 
 	reload_forget(cl->reload);
@@ -135,9 +111,18 @@ client_close(struct client *cl)
 			break;
 	lane_close(&all->sup->closer, cl->io.fd);
 
-	client_drop_status(cl);
-	follow_free(cl->follow);
 	TAILQ_REMOVE(&all->list, cl, next);
+	TAILQ_FOREACH(other, &all->list, next)
+		if (cl->status != NULL && other->waits == WAIT_MEMORY)
+			break;
+	if (other != NULL) {
+		other->waits = WAIT_NOTHING;
+		other->state = CLIENT_WRITING;
+		(void)client_watch(other, EPOLLOUT);
+	}
+	all->status_bytes -= cl->status == NULL ? 0 : cl->status->size;
+	status_free(cl->status);
+	follow_free(cl->follow);
 	text_fini(&cl->out);
 	free(cl->targets);
 	free(cl);
@@ -160,10 +145,21 @@ client_wait(struct client *cl)
 /* --- the answer --------------------------------------------------------- */
 
 void
+client_tell_as(struct client *cl, const char *key, const char *text)
+{
+	struct emit j;
+
+	emit_init(&j, &cl->out);
+	emit_object(&j);
+	emit_put_string(&j, key, text);
+	emit_object_end(&j);
+	text_puts(&cl->out, "\n");
+}
+
+void
 client_tell(struct client *cl, const char *fmt, ...)
 {
 	char *text, *line;
-	struct emit j;
 	va_list ap;
 	int len;
 
@@ -174,22 +170,15 @@ client_tell(struct client *cl, const char *fmt, ...)
 		cl->out.failed = true;
 		return;
 	}
-	if (cl->said.json) {
-		emit_init(&j, &cl->out);
-		emit_object(&j);
-		emit_put_string(&j, "message", text);
-		emit_object_end(&j);
-		text_puts(&cl->out, "\n");
-	} else {
-		/* Each line is escaped on its own: the newlines stay. */
-		line = text;
-		while (*line != '\0') {
-			size_t n = strcspn(line, "\n");
+	if (cl->said.json)
+		client_tell_as(cl, "message", text);
+	/* Each line is escaped on its own: the newlines stay. */
+	for (line = text; *line != '\0' && !cl->said.json;) {
+		size_t n = strcspn(line, "\n");
 
-			text_escaped(&cl->out, line, n);
-			text_puts(&cl->out, "\n");
-			line += n + (line[n] == '\n');
-		}
+		text_escaped(&cl->out, line, n);
+		text_puts(&cl->out, "\n");
+		line += n + (line[n] == '\n');
 	}
 	free(text);
 }
@@ -224,7 +213,6 @@ client_take_status(struct client *cl, tstamp now)
 		client_error(cl, "cannot take a snapshot: %s", strerror(errno));
 	cl->data = cl->out.data;
 	cl->data_len = cl->out.len;
-	cl->sent = 0;
 }
 
 /*
@@ -274,7 +262,6 @@ client_write(struct client *cl, tstamp now)
 		cl->sent = 0;
 		if (cl->data == NULL) {
 			cl->data_len = 0;
-			client_drop_status(cl);
 			break;
 		}
 	}
