@@ -648,8 +648,8 @@ control_close(struct control *all)
 		client_close(cl);
 	}
 	timer_set(&all->sup->loop.timers, &all->wake, TSTAMP_NEVER);
-	if (all->dump != NULL)
-		dump_forget(all->dump);
+	/* A dump under way is told that way. */
+	all->sup->control_arg = NULL;
 	free(all);
 }
 

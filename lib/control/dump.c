@@ -22,7 +22,6 @@
 struct dump {
 	struct lane_job job;
 	struct supervisor *sup;
-	struct control *control; /* NULL: dump_forget() was here */
 	struct status *status;
 	const char *piece; /* of the status; NULL: all is written */
 	size_t len;
@@ -135,8 +134,8 @@ dump_go_on(struct lane_job *job, tstamp now)
 	} else if (d->path != NULL) {
 		log_info("state written to %s", d->path);
 	}
-	if (d->control != NULL)
-		d->control->dump = NULL;
+	if (d->sup->control_arg != NULL)
+		d->sup->control_arg->dump = NULL;
 	status_free(d->status);
 	free(d->path);
 	free(d);
@@ -165,7 +164,6 @@ dump_start(struct control *c, tstamp now)
 	if (d->status == NULL)
 		goto fail;
 	dump_make_piece(d);
-	d->control = c;
 	c->dump = d;
 	lane_submit(&s->looker, &d->job);
 	return;
@@ -175,10 +173,4 @@ fail:
 	if (d != NULL)
 		free(d->path);
 	free(d);
-}
-
-void
-dump_forget(struct dump *d)
-{
-	d->control = NULL;
 }

@@ -249,9 +249,6 @@ const char *figures_next(struct status *st, size_t *len_out);
 /* Begins a dump, which c->dump is until it has ended; unless one is there. */
 void dump_start(struct control *c, tstamp now);
 
-/* c is gone before the dump has ended. */
-void dump_forget(struct dump *d);
-
 /* --- follow.c: a client's way through the events of the daemon ----------- */
 
 struct follow {

@@ -14,8 +14,7 @@
 #define LISTENERS 2000
 
 static struct control control = { .sup = &sup };
-static char path[64];
-static char log_path[64];
+static char path[64], log_path[64];
 static const tstamp now = TSPAN_SECONDS(1000);
 
 static void
@@ -24,6 +23,7 @@ begin(void)
 	CHECK_FILE(path, "dump");
 	CHECK_FILE(log_path, "log");
 	standing_begin(1, now);
+	sup.control_arg = &control;
 	conf.dump_file = path;
 	(void)standing_add(&web, now);
 	CHECK_EQ(0, loop_init(&sup.loop, NULL));
