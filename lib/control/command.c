@@ -160,10 +160,10 @@ run_wait(struct client *cl)
 /* --- addresses ---------------------------------------------------------- */
 
 static void
-put_address(struct client *cl, struct emit *j, const char *address)
+put_address(struct client *cl, const char *address)
 {
 	if (cl->said.json)
-		emit_string(j, address);
+		emit_string(&cl->json, address);
 	else
 		text_printf(&cl->out, "%s\n", address);
 }
@@ -176,18 +176,16 @@ run_listeners(struct client *cl)
 	const struct group *g = NULL;
 	const struct app_listener *l;
 	const struct counter_address *address;
-	struct emit j;
 
-	emit_init(&j, &cl->out);
 	if (cl->said.json)
-		emit_array(&j);
+		emit_array(&cl->json);
 	while ((g = group_next(s, g)) != NULL)
 		TAILQ_FOREACH(l, &g->listeners, next)
-			put_address(cl, &j, l->where.text);
+			put_address(cl, l->where.text);
 	for (size_t i = 0; (address = poolcounter_address(s, i)) != NULL; i++)
-		put_address(cl, &j, address->where);
+		put_address(cl, address->where);
 	if (cl->said.json) {
-		emit_array_end(&j);
+		emit_array_end(&cl->json);
 		text_puts(&cl->out, "\n");
 	}
 }
@@ -204,7 +202,6 @@ run_ping(struct client *cl)
 	const char *protocol, *why = NULL;
 	char failure[GROUP_FAILURE_MAX];
 	const struct app *a;
-	struct emit j;
 
 	if (g == NULL)
 		return;
@@ -235,12 +232,11 @@ run_ping(struct client *cl)
 			client_tell(cl, "failed: %s", why);
 		return;
 	}
-	emit_init(&j, &cl->out);
-	emit_object(&j);
-	emit_put_string(&j, "protocol", protocol);
-	emit_put_string(&j, "address", first->address);
-	emit_put_string(&j, "failed", why);
-	emit_object_end(&j);
+	emit_object(&cl->json);
+	emit_put_string(&cl->json, "protocol", protocol);
+	emit_put_string(&cl->json, "address", first->address);
+	emit_put_string(&cl->json, "failed", why);
+	emit_object_end(&cl->json);
 	text_puts(&cl->out, "\n");
 }
 
@@ -375,27 +371,25 @@ static void
 run_help(struct client *cl)
 {
 	const char *name = cl->said.words[1];
-	struct emit j;
 
 	if (name != NULL && command_find(name) == COMMANDS) {
 		client_error(cl, "unknown command %.64s; see help", name);
 		return;
 	}
-	emit_init(&j, &cl->out);
 	if (cl->said.json)
-		emit_object(&j);
+		emit_object(&cl->json);
 	for (const struct command *c = commands; c < commands + COMMANDS; c++) {
 		if (c->kind == COMMAND_LOCAL ||
 		    (name != NULL && strcmp(name, c->name) != 0))
 			continue;
 		if (cl->said.json)
-			emit_put_string(&j, c->name, c->does);
+			emit_put_string(&cl->json, c->name, c->does);
 		else
 			text_printf(&cl->out, "%s%s%s: %s\n", c->name,
 			    c->arguments, c->further, c->does);
 	}
 	if (cl->said.json) {
-		emit_object_end(&j);
+		emit_object_end(&cl->json);
 		text_puts(&cl->out, "\n");
 	}
 }

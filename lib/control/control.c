@@ -147,12 +147,9 @@ client_wait(struct client *cl)
 void
 client_tell_as(struct client *cl, const char *key, const char *text)
 {
-	struct emit j;
-
-	emit_init(&j, &cl->out);
-	emit_object(&j);
-	emit_put_string(&j, key, text);
-	emit_object_end(&j);
+	emit_object(&cl->json);
+	emit_put_string(&cl->json, key, text);
+	emit_object_end(&cl->json);
 	text_puts(&cl->out, "\n");
 }
 
@@ -498,6 +495,7 @@ control_arrived(struct acceptor *a, int fd, tstamp now)
 	cl->io = (struct loop_io){ .fd = fd, .ready = client_is_ready };
 	cl->state = CLIENT_READING;
 	cl->came = now;
+	emit_init(&cl->json, &cl->out);
 	timer_init(&cl->deadline, client_is_late);
 	text_init(&cl->out, ANSWER_MAX);
 	TAILQ_INSERT_TAIL(&all->list, cl, next);

@@ -332,6 +332,7 @@ struct client {
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
 	size_t len;
 	struct command_line said; /* in the line */
+	struct emit json; /* of it */
 	const char *app; /* of status and wait; NULL: all */
 	struct targets *targets; /* of what it waits for; owned; or NULL */
 	bool (*goes_on)(struct client *, struct progress *out);
