@@ -9,11 +9,6 @@
 
 #include "control/control.h"
 #include "control/room.h"
-#include "core/app.h"
-#include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/state.h"
-#include "daemon/worker.h"
 #include "sys/sockets.h"
 
 /* Bytes of a command that are told; who has given it stands behind them. */

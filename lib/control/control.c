@@ -12,8 +12,6 @@
 
 #include "control/control.h"
 #include "control/room.h"
-#include "daemon/group.h"
-#include "daemon/state.h"
 #include "sys/fdpass.h"
 #include "sys/sockets.h"
 

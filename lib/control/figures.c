@@ -17,7 +17,6 @@
 #include <string.h>
 
 #include "control/room.h"
-#include "daemon/group.h"
 #include "sys/procinfo.h"
 
 /*

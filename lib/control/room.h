@@ -21,6 +21,7 @@
 #include "core/pool.h"
 #include "core/window.h"
 #include "daemon/counter.h"
+#include "daemon/group.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/commands.h"

@@ -6,11 +6,6 @@
 #include <unistd.h>
 
 #include "control/room.h"
-#include "core/app.h"
-#include "core/pool.h"
-#include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/worker.h"
 
 /* Far above any piece: the last item may be an app with all its addresses. */
 #define PIECE_MAX (1024 * 1024)

@@ -8,10 +8,7 @@
 #include <string.h>
 
 #include "control/room.h"
-#include "core/app.h"
-#include "daemon/group.h"
 #include "sys/number.h"
-#include "sys/text.h"
 
 /* The longest line of reasons. */
 #define REASONS_MAX 4096
