@@ -493,9 +493,9 @@ control_arrived(struct acceptor *a, int fd, tstamp now)
 	cl->io = (struct loop_io){ .fd = fd, .ready = client_is_ready };
 	cl->state = CLIENT_READING;
 	cl->came = now;
-	emit_init(&cl->json, &cl->out);
 	timer_init(&cl->deadline, client_is_late);
 	text_init(&cl->out, ANSWER_MAX);
+	emit_init(&cl->json, &cl->out);
 	TAILQ_INSERT_TAIL(&all->list, cl, next);
 	all->n++;
 	client_cut_at(cl, now + LINE_TIME);

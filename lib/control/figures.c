@@ -144,13 +144,13 @@ static const struct figure app_figures[] = {
 	    "1 for the state that the app is in.", "state" },
 	{ A("handoff", NAME, 0, handoff) },
 	{ A("listen", STRINGS, 0, listen) },
-	{ A("min_processes", UINT32, 0, sizes.min_processes), "min_processes",
+	{ A("min_processes", UINT32, 0, options.min_processes), "min_processes",
 	    "Processes that are kept." },
 	{ A("max_processes", UINT32, 0, sizes.max_processes), "max_processes",
 	    "Ceiling of the app." },
-	{ A("resized", BOOL, 0, sizes.resized) },
-	{ A("file_min_processes", UINT32, HAS_RESIZED, sizes.file_min) },
-	{ A("file_max_processes", UINT32, HAS_RESIZED, sizes.file_max) },
+	{ A("resized", BOOL, 0, size.set) },
+	{ A("file_min_processes", UINT32, HAS_RESIZED, size.of_file.min) },
+	{ A("file_max_processes", UINT32, HAS_RESIZED, size.of_file.max) },
 	{ A("processes", UINT32, 0, sizes.processes) },
 	{ A("starting", UINT32, 0, sizes.in_state[PROCESS_STARTING]),
 	    "processes", "Processes by state.", "state" },
@@ -200,7 +200,7 @@ static const struct figure app_figures[] = {
 	{ S("oldest_wait", SPAN, oldest_wait), "oldest_wait_seconds",
 	    "Time for which the first connection has waited." },
 	{ S("max_waiting", UINT32, figures.max_waiting) },
-	{ S("max_queue", UINT32, max_queue), "max_queue_connections",
+	{ S("max_queue", UINT32, options.max_queue), "max_queue_connections",
 	    "Connections that may wait." },
 	{ S("prefetch", UINT32, prefetch) },
 	{ S("parked", UINT32, figures.parked), "parked_connections",
@@ -225,10 +225,11 @@ static const struct figure app_figures[] = {
 	{ A("rate", DOUBLE, HAS_WINDOWS, measured.rate) },
 	{ A("queue_wait", SPANS, HAS_WINDOWS, measured.queue_wait) },
 	{ A("session_time", SPANS, HAS_WINDOWS, measured.session_time) },
-	{ A("target_wait", SPAN, HAS_SESSIONS | HAS_TARGET, target_wait),
+	{ A("target_wait", SPAN, HAS_SESSIONS | HAS_TARGET,
+	      options.target_wait),
 	    "target_wait_seconds",
 	    "Wait that 99 of 100 connections shall not exceed." },
-	{ A("need", UINT32, HAS_SESSIONS | HAS_NEED, need), "needed_processes",
+	{ A("need", UINT32, HAS_NEED, need), "needed_processes",
 	    "Processes that a short wait takes, by the estimate." },
 	{ A("kept", PERCENT, HAS_KEPT, measured.kept), "kept_ratio",
 	    "Connections of the last minute that waited no longer." },
@@ -252,10 +253,10 @@ static const struct figure app_figures[] = {
 	{ A("template", OBJECT, HAS_TEMPLATE, template) },
 	{ A("state", NAME, 0, template.state) },
 	{ A("id", STRING, 0, template.id) },
-	{ A("pid", UINT32, HAS_TEMPLATE_PID, template.pid) },
+	{ A("pid", UINT32, HAS_PID, template.pid) },
 	{ A("forked_by", STRING, 0, template.from) },
-	{ A("age", SPAN, HAS_TEMPLATE_PID, template.age) },
-	{ A("rss", UINT64, HAS_TEMPLATE_RSS, template.rss),
+	{ A("age", SPAN, HAS_PID, template.age) },
+	{ A("rss", UINT64, HAS_PROCINFO, template.rss),
 	    "template_resident_bytes", "Resident memory of the template." },
 	{ A("forked", UINT64, 0, template.forked), "template_forks_total",
 	    "Processes that templates were to fork." },
@@ -274,8 +275,8 @@ static const struct figure worker_figures[] = {
 	{ W("pid", UINT32, HAS_PID, pid) },
 	{ W("generation", UINT32, 0, generation) },
 	{ W("state", NAME, 0, state) },
-	{ W("sessions", UINT32, HAS_COUNTS, sessions) },
-	{ W("requests", UINT64, HAS_COUNTS, requests) },
+	{ W("sessions", UINT32, HAS_SESSIONS, sessions) },
+	{ W("requests", UINT64, HAS_SESSIONS, requests) },
 	{ W("age", SPAN, 0, age) },
 	{ W("idle_for", SPAN, HAS_IDLE, in_state) },
 	{ W("busy_for", SPAN, HAS_BUSY, in_state) },
@@ -314,7 +315,7 @@ measure_app(const struct status *st, struct status_app *a)
 	/* The pid means this process only as long as it is a template. */
 	if (w != NULL && w->template != NULL &&
 	    procinfo_read(a->template.pid, false, &info) == 0) {
-		a->has |= HAS_TEMPLATE_RSS;
+		a->has |= HAS_PROCINFO;
 		a->template.rss = (uint64_t)info.rss;
 	}
 	/* The process may be gone, and another have its place. */
@@ -341,8 +342,9 @@ measure_app(const struct status *st, struct status_app *a)
 		a->waiting = m->backlog;
 		return;
 	}
-	if (a->target_wait > 0)
-		kept = window_within(&app->queue_wait, a->target_wait, now);
+	if (a->options.target_wait > 0)
+		kept = window_within(
+		    &app->queue_wait, a->options.target_wait, now);
 	if (kept >= 0) {
 		a->has |= HAS_KEPT;
 		m->kept = 100 * kept;

@@ -56,7 +56,7 @@ struct status_list {
 /* Figures of a daemon, an app or a worker; others are null. */
 enum status_has {
 	HAS_COUNTER = 1 << 0,
-	HAS_SESSIONS = 1 << 1, /* the app is handed connections */
+	HAS_SESSIONS = 1 << 1, /* connections are handed over */
 	HAS_CLIENTS = 1 << 2, /* it, or it accepts them itself */
 	HAS_WAITING = 1 << 3,
 	HAS_BACKLOG = 1 << 4,
@@ -71,14 +71,11 @@ enum status_has {
 	HAS_START_TIME = 1 << 13,
 	HAS_FAILURE_AGE = 1 << 14,
 	HAS_TEMPLATE = 1 << 15,
-	HAS_TEMPLATE_PID = 1 << 16,
-	HAS_TEMPLATE_RSS = 1 << 17,
-	HAS_SLOT = 1 << 18,
-	HAS_PID = 1 << 19,
-	HAS_COUNTS = 1 << 20, /* sessions and requests of the worker */
-	HAS_IDLE = 1 << 21,
-	HAS_BUSY = 1 << 22,
-	HAS_PROCINFO = 1 << 23,
+	HAS_SLOT = 1 << 16,
+	HAS_PID = 1 << 17, /* of the worker, or the template of the app */
+	HAS_PROCINFO = 1 << 18, /* likewise */
+	HAS_IDLE = 1 << 19,
+	HAS_BUSY = 1 << 20,
 };
 
 struct status_worker {
@@ -113,11 +110,7 @@ struct status_template {
 };
 
 struct status_sizes {
-	uint32_t min_processes;
-	uint32_t max_processes;
-	bool resized; /* by an operator: the file says another size, */
-	uint32_t file_min; /* this one */
-	uint32_t file_max;
+	uint32_t max_processes; /* of a job, min_processes */
 	uint32_t processes;
 	uint32_t stopping; /* those that are killed are, too */
 	uint32_t stuck;
@@ -165,8 +158,9 @@ struct status_app {
 	tspan failure_age;
 	const char *state;
 	const char *handoff;
+	struct app_options options;
+	struct group_resizing size;
 	struct status_sizes sizes;
-	uint32_t max_queue;
 	uint32_t prefetch; /* in force now */
 	double load; /* percent */
 	double work; /* processes */
@@ -176,7 +170,6 @@ struct status_app {
 	tspan backoff; /* from now; 0: none */
 	tspan idle_while_waiting;
 	tspan start_time;
-	tspan target_wait; /* 0: none */
 	uint32_t need; /* processes for that; 0: unknown */
 	struct app_figures figures;
 	struct buckets queue_wait; /* since the app is there */
@@ -333,13 +326,13 @@ struct client {
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
 	size_t len;
 	struct command_line said; /* in the line */
-	struct emit json; /* of it */
 	const char *app; /* of status and wait; NULL: all */
 	struct targets *targets; /* of what it waits for; owned; or NULL */
 	bool (*goes_on)(struct client *, struct progress *out);
 	struct reload_answer *reload; /* a reference; NULL: waits for none */
 	struct progress shown;
 	struct text out; /* the answer, but for a status */
+	struct emit json; /* of it */
 	bool wants; /* a status, not yet taken, */
 	enum status_format format; /* in this form */
 	struct status *status; /* NULL: none, or no more */

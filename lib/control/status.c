@@ -76,8 +76,8 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	struct status_rollout *r = &a->rollout;
 
 	a->state = app_state_name(app);
-	sizes->min_processes = app->options.min_processes;
-	sizes->max_processes = app_has_jobs(app) ? sizes->min_processes
+	a->options = app->options;
+	sizes->max_processes = app_has_jobs(app) ? app->options.min_processes
 						 : app->options.max_processes;
 	sizes->processes = app_processes(app);
 	sizes->stuck = app->stuck;
@@ -102,10 +102,9 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->idle_while_waiting = app_idle_waiting(app, now);
 	a->start_time = app->start_time;
 	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
-	a->target_wait = app->options.target_wait;
 	a->need = app_has_need(app) ? app->promise.need : 0;
 	a->has |= (a->start_time > 0 ? HAS_START_TIME : 0) |
-	    (a->target_wait > 0 ? HAS_TARGET : 0) |
+	    (app->options.target_wait > 0 ? HAS_TARGET : 0) |
 	    (a->need > 0 ? HAS_NEED : 0);
 	a->figures = app->figures;
 	a->queue_wait = app->queue_wait.ever;
@@ -137,7 +136,7 @@ take_template(
 	to->from = keep_reason(st, t->from);
 	to->age = st->at - t->begun;
 	if (to->pid != 0)
-		a->has |= HAS_TEMPLATE_PID;
+		a->has |= HAS_PID;
 }
 
 static void
@@ -155,11 +154,8 @@ take_app(struct status *st, struct status_app *a, const struct group *g)
 		a->has |= HAS_CLIENTS;
 	else if (conf->handoff != CONF_HANDOFF_NONE)
 		a->has |= HAS_CLIENTS | HAS_SESSIONS | HAS_WAITING;
-	a->max_queue = conf->pool.max_queue;
 	take_figures(a, &st->sup->pool, st->at);
-	a->sizes.resized = g->size.set;
-	a->sizes.file_min = g->size.of_file.min;
-	a->sizes.file_max = g->size.of_file.max;
+	a->size = g->size;
 	if (g->size.set)
 		a->has |= HAS_RESIZED;
 
@@ -224,7 +220,7 @@ take_worker(struct status *st, const struct status_app *a,
 	    ((a->has & (HAS_CLIENTS | HAS_SESSIONS)) == HAS_CLIENTS ? p->used
 								    : p->since);
 	row->generation = p->generation;
-	row->has = (a->has & HAS_SESSIONS ? HAS_COUNTS : 0) |
+	row->has = (a->has & HAS_SESSIONS) |
 	    (p->state == PROCESS_IDLE ? HAS_IDLE : 0) |
 	    (row->sessions != 0 ? HAS_BUSY : 0);
 	row->text = STATUS_NO_STRING;
