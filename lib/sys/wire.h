@@ -24,6 +24,7 @@
 #define WIRE_ENV_UNREAD "APPPOOL_UNREAD" /* kept; unset: may be taken back */
 #define WIRE_ENV_TEMPLATE "APPPOOL_TEMPLATE" /* 1: it forks workers */
 #define WIRE_ENV_CALLS "APPPOOL_CALLS" /* of apppool-accept: a descriptor */
+#define WIRE_ENV_LIBRARY "APPPOOL_LIBRARY" /* of apppool-accept: its path */
 #define WIRE_ENV_KEEP_ALIVE "APPPOOL_KEEP_ALIVE" /* 1: may PARK; or unset */
 #define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
@@ -41,6 +42,7 @@
 #define WIRE_LOST "LOST" /* serial */
 #define WIRE_FORKED "FORKED" /* serial pid; 0: it could not */
 #define WIRE_FAIL "FAIL" /* text */
+#define WIRE_UNFIT "UNFIT" /* text; of apppool-accept's library alone */
 #define WIRE_RETIRE "RETIRE"
 #define WIRE_BLIND "BLIND"
 #define WIRE_EVENT "EVENT" /* text */

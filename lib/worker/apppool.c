@@ -33,6 +33,7 @@ static struct {
 	/* Held by the thread that waits for a message; guards stopped. */
 	pthread_mutex_t receiving;
 	bool stopped;
+	bool forked; /* by a template or a worker, and not ready yet */
 	void (*after_fork)(void); /* of apppool_template(), or NULL */
 } worker = { .channel.fd = -1, .receiving = PTHREAD_MUTEX_INITIALIZER };
 
@@ -80,6 +81,14 @@ session_get(int fd, bool forget, struct session *out)
 
 /* --- the process -------------------------------------------------------- */
 
+void
+worker_open(const struct channel *c, bool names_stay)
+{
+	(void)fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+	channel_forget(names_stay);
+	worker.channel = *c;
+}
+
 int
 apppool_open(void)
 {
@@ -89,9 +98,7 @@ apppool_open(void)
 		return worker_error(EALREADY);
 	if (channel_find(&c) == -1)
 		return -1;
-	(void)fcntl(c.fd, F_SETFD, FD_CLOEXEC);
-	channel_forget();
-	worker.channel = c;
+	worker_open(&c, false);
 	return 0;
 }
 
@@ -141,7 +148,19 @@ apppool_ready(void)
 		return worker_error(ENOTCONN);
 	if (atomic_exchange(&worker.ready, true))
 		return worker_error(EALREADY);
-	return channel_say(worker.channel.fd, WIRE_READY, strlen(WIRE_READY));
+	if (channel_say(worker.channel.fd, WIRE_READY, strlen(WIRE_READY)) ==
+	    -1)
+		return -1;
+	/*
+	 * The scheduler gives each session its share of the processors: as one
+	 * that was executed, the process has one for itself. Until it is known
+	 * the daemon tells it from others' by the session that it was forked
+	 * in, where the leader of a group has to join another to leave.
+	 */
+	if (worker.forked && setpgid(0, getsid(0)) == 0)
+		(void)setsid();
+	worker.forked = false;
+	return 0;
 }
 
 /* --- templates ----------------------------------------------------------- */
@@ -217,6 +236,7 @@ worker_become(const struct channel_message *m)
 	worker.channel.id = strdup(m->id);
 	worker.channel.slot = m->slot;
 	worker.stopped = false;
+	worker.forked = true;
 	atomic_store(&worker.ready, false);
 	atomic_store(&worker.retired, false);
 
@@ -343,12 +363,27 @@ worker_take_conn(const struct channel_message *m, int *fd_out)
 	return 1;
 }
 
+int
+worker_serve_fork(const struct channel_message *m)
+{
+	int forked = worker_fork(m);
+
+	/*
+	 * In a template that this forks all goes on as in apppool_template(),
+	 * and in a worker of that as here.
+	 */
+	if (forked != 1)
+		return forked;
+	if (worker.channel.slot == -1 && serve_forks() == -1)
+		return -1;
+	return apppool_ready();
+}
+
 /* Receives one message. Returns 1 and a connection, 0: none in it, or -1. */
 static int
 worker_take_message(int *fd_out)
 {
 	struct channel_message m;
-	int forked;
 
 	if (channel_receive(worker.channel.fd, 0, &m) == -1)
 		return -1;
@@ -356,16 +391,7 @@ worker_take_message(int *fd_out)
 	case CHANNEL_CONN:
 		return worker_take_conn(&m, fd_out);
 	case CHANNEL_FORK:
-		/*
-		 * In a template that this forks all goes on as in
-		 * apppool_template(), and in a worker of that as here.
-		 */
-		forked = worker_fork(&m);
-		if (forked != 1)
-			return forked;
-		if (worker.channel.slot == -1 && serve_forks() == -1)
-			return -1;
-		return apppool_ready();
+		return worker_serve_fork(&m);
 	case CHANNEL_STOP:
 		break;
 	}

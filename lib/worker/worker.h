@@ -36,8 +36,11 @@ struct channel {
  */
 int channel_find(struct channel *out);
 
-/* Removes the variables, which a program we run would take for its own. */
-void channel_forget(void);
+/*
+ * Removes the variables, which a program we run would take for its own; those
+ * with the names of app, process and slot may stay.
+ */
+void channel_forget(bool names_stay);
 
 enum channel_kind {
 	CHANNEL_CONN,
@@ -76,5 +79,16 @@ int channel_say_serial(int sock, const char *verb, uint64_t serial);
  * Returns 0, or -1: EPROTO, an unknown message, or another errno of recvmsg(2).
  */
 int channel_receive(int sock, int flags, struct channel_message *out);
+
+/* --- apppool.c ---------------------------------------------------------- */
+
+/* Does the same as apppool_open(), with what channel_find() has found. */
+void worker_open(const struct channel *c, bool names_stay);
+
+/*
+ * Carries out a FORK. Returns 0 here, and in each worker that comes of it, once
+ * that is ready; or -1 and an errno of apppool_template().
+ */
+int worker_serve_fork(const struct channel_message *m);
 
 #endif

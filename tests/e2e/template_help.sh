@@ -34,9 +34,9 @@ has_another_template() {
 	other=$(template) && [ "$other" != "$1" ]
 }
 
-# session PID: of that process.
-session() {
-	ps -o sid= -p "$1" | tr -d ' '
+# origin PID: the identifier of the process that it is, or is forked from.
+origin() {
+	tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^APPPOOL_ID=//p'
 }
 
 workers() {
@@ -47,7 +47,7 @@ workers() {
 come_from() {
 	[ -n "$(workers)" ] || return
 	for pid in $(workers); do
-		[ "$(session "$pid")" = "$1" ] || return
+		[ "$(origin "$pid")" = "$(origin "$1")" ] || return
 	done
 }
 

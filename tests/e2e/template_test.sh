@@ -72,7 +72,7 @@ testADeadWorkerIsForkedAnew() {
 	await said 'killed by signal 9'
 	second=$(pid_of "$(web)")
 	assertNotEquals "$first" "$second"
-	assertEquals "$(template)" "$(session "$second")"
+	assertEquals "$(origin "$(template)")" "$(origin "$second")"
 }
 
 testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
@@ -84,7 +84,7 @@ testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
 	assertEquals 'the same worker' "$worker" "$(pid_of "$(web)")"
 	kill -KILL "$worker"
 	await said "(pid $worker)"
-	assertEquals "$(template)" "$(session "$(pid_of "$(web)")")"
+	assertEquals "$(origin "$(template)")" "$(origin "$(pid_of "$(web)")")"
 	assertEquals 1 "$(status apps web template failures)"
 }
 
@@ -215,7 +215,7 @@ testATemplateCanBeTurnedOff() {
 	await status_is null apps web rollout
 	assertEquals null "$(status apps web template)"
 	pid=$(pid_of "$(web)")
-	assertEquals "$pid" "$(session "$pid")"
+	assertEquals "$(status apps web workers 0 id)" "$(origin "$pid")"
 }
 
 testTheDaemonEndsWithItsTemplate() {
@@ -238,7 +238,8 @@ testATemplateThatIsNotReadyInTimeHoldsNothingUp() {
 	    server web "$PYTHON" lazy.py
 	assertTrue 'it is told' "said 'it was not ready within'"
 	pid=$(pid_of "$(web)")
-	assertEquals 'it was started by itself' "$pid" "$(session "$pid")"
+	assertEquals 'it was started by itself' \
+	    "$(status apps web workers 0 id)" "$(origin "$pid")"
 	await status_is failed apps web template state
 }
 
