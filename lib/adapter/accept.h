@@ -92,10 +92,25 @@ int view_read_memory(const struct view_memory *m, pid_t tid, uint64_t from,
 int view_write_memory(
     const struct view_memory *m, pid_t tid, const struct view_part parts[2]);
 
-/* --- program: the socket that it listens on, and our child --------------- */
+/* --- inherited: options of a socket of TCP that its connections have ----- */
 
-/* Options of a TCP socket that its connections inherit. */
-#define LISTENER_OPTIONS 6
+#define OPTIONS 6
+
+/* 0 where a socket has none. */
+struct inherited {
+	int values[OPTIONS];
+};
+
+void inherited_read(int fd, struct inherited *out);
+
+/*
+ * Sets on the connection the options of a listening socket that are not what
+ * they were before: accept() would have returned it so.
+ */
+void inherited_pass(
+    const struct inherited *before, const struct inherited *now, int conn);
+
+/* --- program: the socket that it listens on, and our child --------------- */
 
 /*
  * The program's own listening socket. No client connects to it, so that a
@@ -107,7 +122,7 @@ struct listener {
 	int bell; /* a socket connected to it; -1: not ringing */
 	struct sockaddr_storage addr;
 	socklen_t addr_len;
-	int options[LISTENER_OPTIONS]; /* their values before the program ran */
+	struct inherited options; /* before the program ran */
 };
 
 /* family: AF_UNIX, AF_INET or AF_INET6. Returns 0, or -1 and errno. */
@@ -118,12 +133,6 @@ void listener_ring(struct listener *l);
 
 /* Makes it not readable, even if some other process has connected. */
 void listener_silence(struct listener *l);
-
-/*
- * Sets on the connection the options that the program has set on its socket
- * since listener_make(): accept() would have returned it so.
- */
-void listener_pass_options(const struct listener *l, int conn);
 
 struct program_spec {
 	char **argv;

@@ -12,7 +12,6 @@
 
 #include <linux/seccomp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -53,49 +52,6 @@ struct report {
 
 /* --- its listening socket, and the doorbell of that --------------------- */
 
-/*
- * Options that servers set once, on the listening socket, for connections
- * inherit them. All are ints; those that begin with TCP_KEEP need SO_KEEPALIVE.
- */
-static const struct {
-	int level;
-	int name;
-} options[LISTENER_OPTIONS] = {
-	{ IPPROTO_TCP, TCP_NODELAY },
-	{ IPPROTO_TCP, TCP_USER_TIMEOUT },
-	{ SOL_SOCKET, SO_KEEPALIVE },
-	{ IPPROTO_TCP, TCP_KEEPIDLE },
-	{ IPPROTO_TCP, TCP_KEEPINTVL },
-	{ IPPROTO_TCP, TCP_KEEPCNT },
-};
-
-/* Returns the value at the socket; the one in the beginning if it has none. */
-static int
-option_value(const struct listener *l, size_t i)
-{
-	int value = l->options[i];
-	socklen_t len = sizeof(value);
-
-	(void)getsockopt(
-	    l->fd, options[i].level, options[i].name, &value, &len);
-	return value;
-}
-
-void
-listener_pass_options(const struct listener *l, int conn)
-{
-	if (l->addr.ss_family == AF_UNIX)
-		return;
-	for (size_t i = 0; i < LISTENER_OPTIONS; i++) {
-		int value = option_value(l, i);
-
-		/* A connection of another kind does not take it. */
-		if (value != l->options[i])
-			(void)setsockopt(conn, options[i].level,
-			    options[i].name, &value, sizeof(value));
-	}
-}
-
 int
 listener_make(struct listener *l, int family)
 {
@@ -107,9 +63,7 @@ listener_make(struct listener *l, int family)
 	l->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (l->fd == -1)
 		return -1;
-	memset(l->options, 0, sizeof(l->options));
-	for (size_t i = 0; i < LISTENER_OPTIONS; i++)
-		l->options[i] = option_value(l, i);
+	inherited_read(l->fd, &l->options);
 
 	/* The kernel chooses what is free. */
 	memset(&l->addr, 0, sizeof(l->addr));

@@ -461,6 +461,7 @@ give_connection(struct adapter *a, const struct call *waiting)
 		    c.room < r->peer_len ? c.room : r->peer_len },
 		{ c.length, &r->peer_len, sizeof(r->peer_len) },
 	};
+	struct inherited options;
 	struct stat st = { 0 };
 
 	if (!sessions_reserve(&a->sessions)) {
@@ -472,7 +473,10 @@ give_connection(struct adapter *a, const struct call *waiting)
 	if (nonblocking != r->nonblocking)
 		(void)fcntl(r->fd, F_SETFL, nonblocking ? O_NONBLOCK : 0);
 	r->nonblocking = nonblocking;
-	listener_pass_options(&a->listener, r->fd);
+	if (a->listener.addr.ss_family != AF_UNIX) {
+		inherited_read(a->listener.fd, &options);
+		inherited_pass(&a->listener.options, &options, r->fd);
+	}
 	if (c.address != 0 &&
 	    view_write_memory(&a->memory, c.tid, parts) == -1) {
 		refuse_call(a, &c, errno);
