@@ -84,7 +84,8 @@ objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 # The programs: apppoold.c, apppoolctl, the adapters between the daemon and
 # programs that know nothing of it, the keeper of output, and the PoolCounter.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
-    $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
+    $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-accept.so \
+    $(BUILD)/libexec/apppool-stdio \
     $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-counter \
     $(WEB) $(SCRIPTS)
 
@@ -269,8 +270,10 @@ $(patsubst %.c,$(OBJ)/%.o,$(shell grep -lE \
     'APPPOOL_VERSION|CONF_DEFAULT_FILE|CONF_LIBEXECDIR' \
     apppoold.c lib/*/*.c tests/*/*.c)): $(BUILD)/compiled-in
 
+# The library of hooks is none of a program.
 define archive
-$(BUILD)/$(1).a: $(call objects,$(OBJ),lib/$(1)/*.c)
+$(BUILD)/$(1).a: $(filter-out %/accept_library.o,\
+    $(call objects,$(OBJ),lib/$(1)/*.c))
 endef
 $(foreach room,$(ROOMS) worker adapter,$(eval $(call archive,$(room))))
 $(BUILD)/support.a: $(call objects,$(OBJ),tests/support/*.c)
@@ -321,6 +324,24 @@ $(BUILD)/libexec/apppool-accept: $(OBJ)/lib/adapter/accept.o \
     $(BUILD)/adapter.a $(BUILD)/worker.a $(BUILD)/sys.a
 	$(call say,LINK)
 	$(Q)$(CC) $(STATIC) $(ALL_LDFLAGS) -o $@ $^
+
+# Any program may load it: it is without sanitizers, and shows its hooks alone.
+LIBRARY_OBJECTS = $(addprefix $(OBJ)/plain/lib/,adapter/accept_library.o \
+    adapter/accept_inherited.o \
+    worker/apppool.o worker/channel.o sys/fdpass.o)
+
+$(OBJ)/plain/%.o: %.c | deps
+	$(call say,CC  )
+	$(Q)$(CC) $(filter-out -fsanitize% -fno-sanitize%,$(ALL_CFLAGS)) -fPIC \
+	    -fvisibility=hidden -c -o $@ $<
+
+$(OBJ)/plain/library.o: $(LIBRARY_OBJECTS)
+	$(Q)$(CC) -r -nostdlib -o $@ $^
+	$(Q)$(OBJCOPY) -w --localize-symbol='apppool_*' $@
+
+$(BUILD)/libexec/apppool-accept.so: $(OBJ)/plain/library.o
+	$(call say,LINK)
+	$(Q)$(CC) $(filter-out $(SAN_LDFLAGS),$(ALL_LDFLAGS)) -shared -o $@ $^
 
 # apppool-stdio starts for each session, sooner with musl, where that is there:
 # glibc begins by asking the processor for its caches, a hundred traps in a

@@ -4,10 +4,11 @@
  *
  *	apppool-accept PROGRAM [ARGUMENT...]
  *
- * The program runs as our child, with a socket of its own to listen on, and
- * its calls of accept() are answered with the connections that the daemon
- * hands to us.  Signals to us go to the program; its exit status becomes
- * ours.  apppool-handoff(7) tells more.
+ * The program has a socket of its own to listen on.  With APPPOOL_LIBRARY it is
+ * executed here, with that library loaded, which has it accept what the daemon
+ * hands out.  Else it runs as our child, and its calls of accept() are answered
+ * with the connections that the daemon hands to us; signals to us go to the
+ * program, and its exit status becomes ours.  apppool-handoff(7) tells more.
  */
 
 #include <sys/epoll.h>
@@ -15,12 +16,16 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include <assert.h>
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <link.h>
 #include <linux/seccomp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -88,7 +93,7 @@ open_channel(struct adapter *a)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	if (c.slot == -1)
+	if (c.slot == -1 && getenv(WIRE_ENV_LIBRARY) == NULL)
 		errx(EX_USAGE, "it cannot be a template");
 	/* A failure to raise it is told there. */
 	a->channel = c.fd;
@@ -113,8 +118,116 @@ open_listener(struct adapter *a)
 		daemon_fail(a, "cannot make a socket to listen on: %s",
 		    strerror(errno));
 	a->listener.fd = raise_descriptor(a, a->listener.fd);
-	/* A program that polls before its first accept() goes on to that. */
-	listener_ring(&a->listener);
+}
+
+/* --- with the library --------------------------------------------------- */
+
+/* The descriptor that LISTEN_FDS=1 stands for. */
+#define LISTEN_FDS_START 3
+
+/* What is read of a program to see of what kind it is. */
+#define BEGINNING 4096
+
+/* Of this program, which is of the kind that the library is of. */
+extern const ElfW(Ehdr) __ehdr_start;
+
+/* Why a program that begins so would not load the library; NULL: it does. */
+static const char *
+find_fault(const char *file, size_t size)
+{
+	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)file;
+	const ElfW(Phdr) *p = NULL;
+	bool loads = false;
+
+	if (size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
+		return "it is no ELF program";
+	if (h->e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] ||
+	    h->e_machine != __ehdr_start.e_machine)
+		return "it is for another architecture";
+	for (unsigned i = 0;
+	     i < h->e_phnum && h->e_phoff + (i + 1) * sizeof(*p) <= size; i++) {
+		p = (const ElfW(Phdr) *)(file + h->e_phoff) + i;
+		if (p->p_offset + p->p_filesz > size)
+			continue;
+		/* Programs in Go make their system calls themselves. */
+		if (p->p_type == PT_NOTE && p->p_filesz >= 16 &&
+		    memcmp(file + p->p_offset + 12, "Go\0", 4) == 0)
+			return "it is written in Go";
+		loads |= p->p_type == PT_INTERP &&
+		    memmem(file + p->p_offset, p->p_filesz, "/ld", 3) != NULL &&
+		    memmem(file + p->p_offset, p->p_filesz, "musl", 4) == NULL;
+	}
+	return loads ? NULL : "it is linked statically, or not with glibc";
+}
+
+/*
+ * The same of a program by its name, or of the one that runs it, if it is a
+ * script. A file that we may execute and not read is believed to load it.
+ */
+static const char *
+program_find_fault(const char *path)
+{
+	char text[BEGINNING], *name;
+	const char *fault = NULL;
+	struct stat st;
+	ssize_t n = 0;
+
+	for (int depth = 0; depth < 4 && fault == NULL; depth++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		if (fd == -1)
+			return NULL;
+		n = read(fd, text, sizeof(text) - 1);
+		if (fstat(fd, &st) == 0 &&
+		    ((st.st_mode & (S_ISUID | S_ISGID)) != 0 ||
+			fgetxattr(fd, "security.capability", NULL, 0) > 0))
+			fault = "it gains rights when it is executed";
+		(void)close(fd);
+		if (n < 2 || fault != NULL || memcmp(text, "#!", 2) != 0)
+			break;
+		text[n] = '\0';
+		name = text + 2 + strspn(text + 2, " \t");
+		name[strcspn(name, " \t\n")] = '\0';
+		path = name;
+	}
+	return fault != NULL ? fault : find_fault(text, n < 0 ? 0 : (size_t)n);
+}
+
+/* Becomes the program, or has the daemon start it without the library. */
+static _Noreturn void
+library_execute(struct adapter *a, char **argv, const char *library)
+{
+	const char *fault = access(library, R_OK) == -1
+	    ? "the library is not in its root"
+	    : program_find_fault(argv[0]);
+	const char *others = getenv("LD_PRELOAD");
+	char text[PATH_MAX + 128];
+	int len;
+
+	if (fault != NULL) {
+		len = snprintf(text, sizeof(text), "%s %s",
+		    getenv(WIRE_ENV_TEMPLATE) == NULL ? WIRE_UNFIT : WIRE_FAIL,
+		    fault);
+		(void)channel_say(a->channel, text, (size_t)len);
+		for (;;)
+			(void)pause();
+	}
+	(void)snprintf(text, sizeof(text), "%s%s%s", library,
+	    others == NULL ? "" : ":", others == NULL ? "" : others);
+	if (setenv("LD_PRELOAD", text, 1) == -1)
+		daemon_fail(a, "its environment: %s", strerror(errno));
+	(void)snprintf(text, sizeof(text), "%d", a->channel);
+	(void)setenv(WIRE_ENV_FD, text, 1);
+	(void)snprintf(text, sizeof(text), "%d", (int)getpid());
+	(void)setenv("LISTEN_FDS", "1", 1);
+	(void)setenv("LISTEN_PID", text, 1);
+	(void)unsetenv("LISTEN_FDNAMES");
+	if (fcntl(a->channel, F_SETFD, 0) == -1 ||
+	    dup2(a->listener.fd, STDIN_FILENO) == -1 ||
+	    dup2(a->listener.fd, LISTEN_FDS_START) == -1)
+		daemon_fail(a, "its descriptors: %s", strerror(errno));
+	(void)execv(argv[0], argv);
+	daemon_fail(a, "cannot execute %s: %s", argv[0], strerror(errno));
 }
 
 /* --- the program -------------------------------------------------------- */
@@ -296,6 +409,7 @@ main(int argc, char **argv)
 {
 	static struct adapter a = { .received.fd = -1 };
 	struct sources s;
+	const char *library;
 	sigset_t all;
 
 	if (argc < 2) {
@@ -303,6 +417,7 @@ main(int argc, char **argv)
 		    "usage: apppool-accept PROGRAM [ARGUMENT...]\n", stderr);
 		return EX_USAGE;
 	}
+	library = getenv(WIRE_ENV_LIBRARY);
 	/* Before anything of the program's is looked at. */
 	if (getenv(WIRE_ENV_CALLS) != NULL && acceptfilter_hide() == -1)
 		err(EX_OSERR, "cannot hide from the program");
@@ -310,9 +425,13 @@ main(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, "apppool-accept");
 	/* A free number below 3 would become one of the program's. */
 	(void)descriptors_fix();
-	view_init(&a.memory);
 	open_channel(&a);
 	open_listener(&a);
+	if (library != NULL)
+		library_execute(&a, argv + 1, library);
+	view_init(&a.memory);
+	/* A program that polls before its first accept() goes on to that. */
+	listener_ring(&a.listener);
 	/* All signals are the program's; a fault of our own ends us even so. */
 	sigfillset(&all);
 	(void)sigprocmask(SIG_BLOCK, &all, &s.before);

@@ -166,6 +166,13 @@ struct conf_limit {
 	enum conf_limit_fail fail;
 };
 
+/* How an unmodified program is given what it accepts. */
+enum conf_accept_by {
+	CONF_ACCEPT_BY_AUTO, /* by the library, if the program allows it */
+	CONF_ACCEPT_BY_LIBRARY,
+	CONF_ACCEPT_BY_SECCOMP,
+};
+
 /* The listeners of an app; none where handoff is none. */
 struct conf_listeners {
 	struct conf_listen *list;
@@ -188,6 +195,7 @@ struct conf_program {
 	 */
 	char **command;
 	char *adapter; /* absolute; NULL: none, or broken for want of it */
+	char *library; /* absolute, of apppool-accept; NULL: seccomp alone */
 	char *directory; /* absolute; likewise seen from inside the chroot */
 	char **environment; /* "NAME=VALUE", on top of the daemon's */
 	bool clear_environment;
@@ -199,7 +207,7 @@ struct conf_program {
 	int nice; /* the value itself, not an increment; if nice_set */
 	char *chroot; /* absolute, or NULL */
 	bool no_new_privileges;
-	bool restricted; /* no_new_privileges is true for the handoff's sake */
+	bool restricted; /* seccomp(2) asks for no_new_privileges */
 	struct conf_rlimit limit_nofile;
 	struct conf_rlimit limit_core; /* bytes */
 	struct conf_rlimit limit_as; /* bytes */
@@ -243,6 +251,7 @@ struct conf_app {
 	char *broken;
 
 	enum conf_handoff handoff;
+	enum conf_accept_by accept_by;
 	struct conf_listeners listen;
 	struct conf_program program;
 	struct conf_refusal refusal;

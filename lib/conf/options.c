@@ -93,6 +93,8 @@ const struct option options_app[] = {
 	PROGRAM(command, command, NULL, 0, 0),
 	APP(handoff, handoff, ALL, REPLACES, word, "native", 0, 0,
 	    .words = type_handoff_words),
+	APP(accept_by, accept_by, BIT(CONF_HANDOFF_ACCEPT), REPLACES, word,
+	    "auto", 0, 0, WORDS("auto", "library", "seccomp")),
 	PROGRAM(directory, string, NULL, 0, 0),
 	PROGRAM(environment, environment, NULL, 0, 0),
 	PROGRAM(clear_environment, flag, "false", 0, 0),
@@ -163,8 +165,8 @@ const struct option options_app[] = {
 	POOL(kill_timeout, ALL, span, "5s", 0, LONG),
 	APP(restart_dir, restart_dir, ALL, IN_PLACE, string, "tmp", 0, 0),
 	APP(watch, watch, ALL, IN_PLACE, paths, NULL, 0, 0),
-	APP(template, template, NATIVE, REPLACES, flag, "false", 0, 0),
-	APP(refork_after, refork_after, NATIVE, IN_PLACE, uint, "0", 0, 1e9),
+	APP(template, template, LASTING, REPLACES, flag, "false", 0, 0),
+	APP(refork_after, refork_after, LASTING, IN_PLACE, uint, "0", 0, 1e9),
 };
 
 const size_t options_app_len = sizeof(options_app) / sizeof(options_app[0]);

@@ -302,19 +302,24 @@ static void
 resolve_adapter(struct build *b, struct conf_app *app)
 {
 	const char *name = "apppool-stdio";
+	char *library;
 
 	if (app->handoff == CONF_HANDOFF_ACCEPT) {
 		name = "apppool-accept";
+		library = find_ours(b->arena, "apppool-accept.so");
+		/* More at a time are for threads or children, as a rule. */
+		if (app->accept_by == CONF_ACCEPT_BY_LIBRARY ||
+		    (app->accept_by == CONF_ACCEPT_BY_AUTO &&
+			app->pool.concurrency == 1 &&
+			access(library, R_OK) == 0))
+			app->program.library = library;
 		/*
 		 * Without rights of root's seccomp(2) is for those alone who
 		 * give up gaining any by set-user-ID programs.
 		 */
-		if (app->program.identity.uid != 0 &&
+		app->program.restricted = app->program.identity.uid != 0 &&
 		    !app->program.no_new_privileges &&
-		    !acceptfilter_privileged()) {
-			app->program.no_new_privileges = true;
-			app->program.restricted = true;
-		}
+		    !acceptfilter_privileged();
 	} else if (app->handoff != CONF_HANDOFF_STDIO) {
 		return;
 	}

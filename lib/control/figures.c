@@ -143,6 +143,7 @@ static const struct figure app_figures[] = {
 	{ A("state", NAME, 0, state), "state",
 	    "1 for the state that the app is in.", "state" },
 	{ A("handoff", NAME, 0, handoff) },
+	{ A("accept_by", NAME, 0, accept_by) },
 	{ A("listen", STRINGS, 0, listen) },
 	{ A("min_processes", UINT32, 0, options.min_processes), "min_processes",
 	    "Processes that are kept." },

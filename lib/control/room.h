@@ -160,6 +160,7 @@ struct status_app {
 	const char *handoff;
 	struct app_options options;
 	struct group_resizing size;
+	const char *accept_by; /* NULL: it is not accept */
 	struct status_sizes sizes;
 	uint32_t prefetch; /* in force now */
 	double load; /* percent */

@@ -150,6 +150,8 @@ take_app(struct status *st, struct status_app *a, const struct group *g)
 	a->number = g->app;
 	a->name = keep_string(st, conf->name);
 	a->handoff = conf_handoff_name(conf->handoff);
+	if (conf->handoff == CONF_HANDOFF_ACCEPT)
+		a->accept_by = group_has_library(g) ? "library" : "seccomp";
 	if (conf->handoff == CONF_HANDOFF_LISTEN)
 		a->has |= HAS_CLIENTS;
 	else if (conf->handoff != CONF_HANDOFF_NONE)

@@ -280,7 +280,7 @@ put_app(struct text *out, json_t *app)
 	size_t i, before;
 
 	form_put(out, app,
-	    "\n{name}: {state}, {handoff}[, {listen}][, next start in "
+	    "\n{name}: {state}, {handoff}[ by {accept_by}][, {listen}][, next start in "
 	    "{backoff_until:t}]\n"
 	    "  processes {processes}/{max_processes} (min {min_processes}): "
 	    "{starting} starting, [{+sessions}{idle} idle, {active} active]"

@@ -267,6 +267,36 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	return g;
 }
 
+static void
+apps_tell_restricted(const struct group *g)
+{
+	if (g->conf->program.restricted)
+		log_warnx("%s: handoff = accept sets no_new_privileges, for "
+			  "apppoold is not root, or lacks CAP_SYS_ADMIN or "
+			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
+			  "rights",
+		    g->conf->name);
+}
+
+bool
+group_leave_library(const struct worker *w, const char *why, tstamp now)
+{
+	struct group *g = w->group;
+	uint32_t generation = g->sup->pool.apps[g->app].generation;
+
+	if (g->conf->accept_by == CONF_ACCEPT_BY_LIBRARY)
+		return false;
+	if (!group_has_library(g) ||
+	    w->sup->pool.processes[w->process].generation != generation)
+		return true;
+	g->unfit = generation + 1;
+	tell_app(g, LOG_LEVEL_INFO, EVENT_RESTART, NULL,
+	    "accepts by seccomp, not by the library: %s", why);
+	apps_tell_restricted(g);
+	template_update(g, now);
+	return true;
+}
+
 void
 group_free(struct group *g)
 {
@@ -285,12 +315,8 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 
 	if (g == NULL)
 		return NULL;
-	if (conf->program.restricted)
-		log_warnx("%s: handoff = accept sets no_new_privileges, for "
-			  "apppoold is not root, or lacks CAP_SYS_ADMIN or "
-			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
-			  "rights",
-		    conf->name);
+	if (conf->program.library == NULL)
+		apps_tell_restricted(g);
 	limiter_configure(g, now);
 	sampling_begin(g, now);
 	restart_files_configure(g, now);

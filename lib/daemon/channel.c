@@ -342,6 +342,7 @@ enum verb {
 	VERB_RETIRE,
 	VERB_BLIND,
 	VERB_FORKED,
+	VERB_UNFIT,
 	VERB_FAIL,
 	VERB_EVENT,
 	VERB_STATUS,
@@ -349,8 +350,8 @@ enum verb {
 };
 
 static const char *const verb_words[VERBS] = { WIRE_DONE, WIRE_PARK, WIRE_READY,
-	WIRE_LOST, WIRE_RETIRE, WIRE_BLIND, WIRE_FORKED, WIRE_FAIL, WIRE_EVENT,
-	WIRE_STATUS };
+	WIRE_LOST, WIRE_RETIRE, WIRE_BLIND, WIRE_FORKED, WIRE_UNFIT, WIRE_FAIL,
+	WIRE_EVENT, WIRE_STATUS };
 
 /* The text behind the verb: len bytes, not ended by a NUL. */
 struct said {
@@ -411,6 +412,7 @@ channel_take_other(
     struct worker *w, enum verb verb, const struct said *said, tstamp now)
 {
 	struct pool *p = &w->sup->pool;
+	char why[128];
 
 	switch (verb) {
 	case VERB_READY:
@@ -431,6 +433,20 @@ channel_take_other(
 		return fork_answered(w, said->text, said->len, now)
 		    ? NULL
 		    : "FORKED of what was not asked";
+	case VERB_UNFIT:
+		if (w->group->conf->handoff != CONF_HANDOFF_ACCEPT ||
+		    w->adapted)
+			return "UNFIT without the library";
+		(void)snprintf(
+		    why, sizeof(why), "%.*s", (int)said->len, said->text);
+		if (group_leave_library(w, why, now)) {
+			if (p->processes[w->process].ready)
+				pool_replace(p, w->process, now);
+			else
+				pool_quit(p, w->process, END_RESTARTED, now);
+			return NULL;
+		}
+		/* FALLTHROUGH */
 	case VERB_FAIL:
 		group_failed(w->group, "%.*s",
 		    (int)(said->len > 200 ? 200 : said->len), said->text);

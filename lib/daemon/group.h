@@ -138,6 +138,7 @@ struct group {
 	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
 	struct starts starts;
 	struct templating *templating; /* owned; NULL: it has no template */
+	uint32_t unfit; /* generation + 1 that the library cannot serve; 0 */
 	struct backlog backlog;
 	struct keeper_app *keeper; /* a reference */
 	struct parking parking;
@@ -205,6 +206,20 @@ group_accepts_itself(const struct group *g)
 {
 	return g->conf->handoff == CONF_HANDOFF_LISTEN;
 }
+
+/* Whether the library has its programs accept, not the adapter. */
+static inline bool
+group_has_library(const struct group *g)
+{
+	return g->conf->program.library != NULL &&
+	    g->unfit != g->sup->pool.apps[g->app].generation + 1;
+}
+
+/*
+ * The library cannot serve what the process is: if accept_by allows it, the
+ * adapter has all of its generation accept from now on.
+ */
+bool group_leave_library(const struct worker *w, const char *why, tstamp now);
 
 /* Whether its processes have a channel to us. */
 static inline bool

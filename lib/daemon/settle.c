@@ -323,6 +323,9 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 		    process_end_name(x->end), "is killed: %s",
 		    w->group->failure.why);
 	}
+	/* Its calls of accept() may be none that the library answers. */
+	if (late != NULL && !x->ready && !w->adapted)
+		(void)group_leave_library(w, late, now);
 	switch (a->kind) {
 	case ACTION_STOP:
 		channel_stop(w);

@@ -145,6 +145,9 @@ start_put_ours(struct start *t)
 		/* The descriptor after the channel. */
 		if (t->spec.filter_accept)
 			start_put(t, WIRE_ENV_CALLS "=4");
+		if (group_has_library(w->group))
+			start_put(
+			    t, WIRE_ENV_LIBRARY "=%s", conf->program.library);
 	}
 	/* As the service manager does it; the child adds its own number. */
 	if (t->nsockets > 0) {
@@ -285,8 +288,9 @@ start_spec(struct start *t)
 	 * has the rights that we have. An adapter with our identity, or one
 	 * whose app can gain no rights anyhow, installs it by itself.
 	 */
-	t->spec.filter_accept = conf->handoff == CONF_HANDOFF_ACCEPT &&
-	    id->change && id->uid != 0 && !conf->program.no_new_privileges;
+	t->spec.no_new_privs |= w->adapted && conf->program.restricted;
+	t->spec.filter_accept =
+	    w->adapted && id->change && id->uid != 0 && !t->spec.no_new_privs;
 	t->spec.fds = &w->child_end;
 	t->spec.nfds = w->child_end == -1 ? 0 : 1;
 	if (group_accepts_itself(w->group)) {
@@ -507,7 +511,8 @@ start_begin(struct worker *w, bool alone, tstamp now)
 	    template_fork(w))
 		return;
 	worker_disown(w);
-	w->adapted = g->conf->handoff == CONF_HANDOFF_ACCEPT;
+	w->adapted =
+	    g->conf->handoff == CONF_HANDOFF_ACCEPT && !group_has_library(g);
 	/* An adapter gives connections before it takes them off the channel. */
 	w->keeps = w->adapted && g->conf->pool.prefetch == 0;
 	if (channel_open(w) == -1 || start_program(w) == -1) {

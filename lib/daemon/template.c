@@ -711,7 +711,8 @@ template_update(struct group *g, tstamp now)
 	struct templating *of = g->templating;
 	uint32_t generation = g->sup->pool.apps[g->app].generation;
 	bool none = g->closing || g->hold.muted || g->hold.stopped ||
-	    g->conf->broken != NULL || !g->conf->template;
+	    g->conf->broken != NULL || !g->conf->template ||
+	    (g->conf->handoff == CONF_HANDOFF_ACCEPT && !group_has_library(g));
 	struct template *t;
 
 	if (of == NULL)

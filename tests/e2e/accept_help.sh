@@ -18,7 +18,8 @@ accept() {
 
 # accepts NAME COMMAND...: the same of another program.
 accepts() {
-	with 'handoff = accept' cat | server "$@"
+	with 'handoff = accept' with "accept_by = ${ACCEPT_BY:-seccomp}" cat |
+	    server "$@"
 }
 
 # at_tcp PORT COMMAND...: the app web of that command, and at that port first.

@@ -12,7 +12,7 @@ more_setup() {
 # accepting OPTION-OF-accepting.py...: app `web`, for conf; its `listen` and
 # what else it has comes from stdin.
 accepting() {
-	{ echo 'handoff = accept'; cat; } | job web "$PYTHON" accepting.py "$@"
+	{ echo 'handoff = accept accept_by = seccomp'; cat; } | job web "$PYTHON" accepting.py "$@"
 }
 
 # told WORD: of what the last client was told.

@@ -232,7 +232,8 @@ accept_conf() {
 	    client.sendall(b"%d hello\n" % os.getpid())
 	    client.close()
 	EOF
-	printf '%s\n' 'handoff = accept' 'max_processes = 1' "$@" |
+	printf '%s\n' 'handoff = accept' 'accept_by = seccomp' \
+	    'max_processes = 1' "$@" |
 	    server web "$PYTHON" "$DIR/program.py" | conf
 }
 

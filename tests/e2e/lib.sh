@@ -615,7 +615,8 @@ oneTimeSetUp() {
 	cp "$BUILD/tests/e2e/workers/tworker" "$TWORKER"
 	mkdir -m 1777 "$DIR/reports"
 	export APPPOOL_TEST="$DIR"
-	export ASAN_OPTIONS="log_path=$DIR/reports/asan"
+	# The library of apppool-accept is loaded before that of ASan.
+	export ASAN_OPTIONS="verify_asan_link_order=0:log_path=$DIR/reports/asan"
 	export UBSAN_OPTIONS="log_path=$DIR/reports/ubsan:print_stacktrace=1"
 	: >"$DIR/log"
 	if type file_setup >/dev/null 2>&1; then file_setup; fi

@@ -152,7 +152,7 @@ TEST(an_app_shows_limits_beside_use)
 	settle(true);
 	(void)shown(NULL, true);
 	CHECK(has("{\"name\":\"web\",\"state\":\"running\","
-		  "\"handoff\":\"native\","
+		  "\"handoff\":\"native\",\"accept_by\":null,"
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
 		  "\"min_processes\":2,\"max_processes\":8,"
 		  "\"resized\":false,\"file_min_processes\":null,"
@@ -347,7 +347,7 @@ TEST(the_figures_are_words_too)
 	(void)written(NULL, STATUS_TEXT);
 	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
 	CHECK(has("\n{name: web, state: running, handoff: native, "
-		  "listen: [unix:/run/web.sock],\n    min_processes: 2,"));
+		  "accept_by: null,\n    listen: [unix:/run/web.sock], min_"));
 	CHECK(has("queue_wait: {p50: 0, "));
 	CHECK(has("\n{id: 00000001, slot: 1, pid: 100001, "));
 	CHECK(has("status: \\u001b]0;owned\\u0007}"));

@@ -1,0 +1,598 @@
+/*
+ * apppool-accept.so: in a program that apppool-accept has executed, accept() on
+ * the socket that it was given returns the connections of the daemon. The
+ * program itself is the worker, and with `template` it is forked where it first
+ * accepts.
+ *
+ * No client connects to that socket. Its inode tells it apart, whatever numbers
+ * the program gives it; for all other calls it is what it was. Where a program
+ * polls it the channel is polled in its place, which is readable when a
+ * connection has come.
+ *
+ * One process that accepts in one thread at a time is served here. For others
+ * UNFIT has the daemon start the program with the adapter beside it.
+ */
+
+#include <sys/epoll.h>
+#include <sys/param.h>
+#include <sys/select.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "adapter/accept.h"
+#include "sys/wire.h"
+#include "worker/apppool.h"
+#include "worker/worker.h"
+
+/* The program calls these instead of those of libc. */
+#define HOOK __attribute__((visibility("default")))
+
+/* The next function of that name, which the hook is in front of. */
+#define REAL(name) \
+	({ \
+		static __typeof__(&name) real_##name; \
+\
+		if (real_##name == NULL) \
+			real_##name = \
+			    (__typeof__(&name))dlsym(RTLD_NEXT, #name); \
+		real_##name; \
+	})
+
+/* A program that goes on after STOP is asked so often, at this pace, to end. */
+#define ASKS_MAX 100
+#define ASK_PAUSE 100 /* ms */
+
+static struct {
+	struct channel channel; /* fd -1: the program accepts by itself */
+	dev_t device; /* of the socket that the program accepts on */
+	ino_t inode;
+	struct inherited before; /* of it, when the program began, */
+	struct inherited now; /* and when it accepted first */
+	pid_t first; /* the process that was started or forked */
+	pid_t pid; /* the process that accepts; 0: none yet */
+	char **environ; /* where that was when it began */
+	bool polls; /* the socket has been polled */
+	bool shut; /* the program has shut it down */
+	atomic_bool stopped; /* no connection will come any more */
+	struct channel_message message; /* the latest */
+	bool kept; /* it is a connection that no call was given */
+	unsigned asks; /* how often the program was told so */
+	_Atomic(void *) accepting; /* the thread in accept(); NULL: none */
+} library = { .channel.fd = -1 };
+
+/* An address that is this thread's own. */
+static __thread char thread_mark;
+
+/* --- sessions ----------------------------------------------------------- */
+
+/*
+ * A session is over when its descriptor is closed, and the program comes back
+ * to accept or has others accepted meanwhile. By descriptor; those above have
+ * none, and are over at once. Functions of the program's signal handlers may
+ * come here at any time: so there is no lock.
+ */
+#define SESSIONS 8192
+#define CLOSED (UINT64_C(1) << 63)
+
+static struct {
+	_Atomic uint64_t serial; /* 0: none; with CLOSED: DONE is to be said */
+	ino_t inode;
+} sessions[SESSIONS];
+static int sessions_end; /* all are below */
+
+static bool
+socket_is(int fd, ino_t inode)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_ino == inode &&
+	    S_ISSOCK(st.st_mode);
+}
+
+/* Says DONE of all that are closed. */
+static void
+sessions_settle(void)
+{
+	for (int fd = 0; fd < sessions_end; fd++) {
+		uint64_t serial = atomic_load(&sessions[fd].serial);
+
+		/* A descriptor can be closed by calls that have no hook. */
+		if (serial == 0 ||
+		    ((serial & CLOSED) == 0 &&
+			socket_is(fd, sessions[fd].inode)))
+			continue;
+		if (atomic_compare_exchange_strong(
+			&sessions[fd].serial, &serial, 0))
+			(void)channel_say_serial(
+			    library.channel.fd, WIRE_DONE, serial & ~CLOSED);
+	}
+}
+
+static void
+session_begin(int fd, uint64_t serial)
+{
+	struct stat st;
+
+	if (fd < SESSIONS && fstat(fd, &st) == 0) {
+		sessions[fd].inode = st.st_ino;
+		if (fd >= sessions_end)
+			sessions_end = fd + 1;
+		/* One that was there has been closed without a hook. */
+		serial = atomic_exchange(&sessions[fd].serial, serial);
+	}
+	if (serial != 0)
+		(void)channel_say_serial(
+		    library.channel.fd, WIRE_DONE, serial & ~CLOSED);
+}
+
+/*
+ * Closes the descriptor by close() or fclose(). What it was is noted before:
+ * the next connection may have its number at once.
+ */
+static int
+session_close(int fd, FILE *file)
+{
+	uint64_t serial =
+	    fd < 0 || fd >= SESSIONS ? 0 : atomic_load(&sessions[fd].serial);
+	int closed, error;
+
+	/* A child of the program closes its copy, perhaps after vfork(). */
+	if (serial != 0 && getpid() != library.pid)
+		serial = 0;
+	if (serial != 0)
+		(void)atomic_compare_exchange_strong(
+		    &sessions[fd].serial, &serial, serial | CLOSED);
+	closed = file == NULL ? REAL(close)(fd) : REAL(fclose)(file);
+	error = errno;
+	/* Else it may have to do more for this one before the next. */
+	if (serial != 0 &&
+	    (library.polls || atomic_load(&library.accepting) != NULL))
+		sessions_settle();
+	errno = error;
+	return closed;
+}
+
+/* --- the process -------------------------------------------------------- */
+
+static bool
+is_listener(int fd)
+{
+	struct stat st;
+
+	return library.channel.fd != -1 && fstat(fd, &st) == 0 &&
+	    st.st_ino == library.inode && st.st_dev == library.device;
+}
+
+/* Where there is no /proc the program is taken for one without threads. */
+static bool
+has_threads(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/task", &st) == 0 && st.st_nlink > 3;
+}
+
+/*
+ * A program that exits with status 0 has ended its sessions. Without RETIRE
+ * each DONE would bring another connection.
+ */
+static void
+library_exit(int status, void *unused)
+{
+	(void)unused;
+	/* What the program does at its end may be done to its workers. */
+	if (apppool_slot() == -1)
+		_exit(status);
+	if (status != 0 || getpid() != library.pid)
+		return;
+	for (int fd = 0; fd < sessions_end; fd++) {
+		uint64_t serial = atomic_exchange(&sessions[fd].serial, 0);
+
+		if (serial == 0)
+			continue;
+		(void)apppool_retire();
+		(void)channel_say_serial(
+		    library.channel.fd, WIRE_DONE, serial & ~CLOSED);
+	}
+}
+
+/*
+ * The program cannot be served here: it is killed, or replaced, for that. The
+ * thread waits until connections have ended in the one that accepts.
+ */
+static void
+library_unfit(const char *why)
+{
+	const char *verb = library.channel.slot == -1 ? WIRE_FAIL : WIRE_UNFIT;
+	char text[128];
+	int len = snprintf(text, sizeof(text), "%s %s", verb, why);
+
+	(void)channel_say(library.channel.fd, text, (size_t)len);
+	while (!library.stopped)
+		(void)REAL(poll)(NULL, 0, ASK_PAUSE);
+}
+
+/* In a worker that was forked here; the template waits in accept(), too. */
+static void
+library_forked(void)
+{
+	char slot[sizeof("2147483647")];
+
+	library.pid = library.first = getpid();
+	(void)fcntl(library.channel.fd, F_SETOWN, library.pid);
+	/* In a session libfcgi has an environment of its own, and frees it. */
+	if (environ != library.environ)
+		return;
+	(void)snprintf(slot, sizeof(slot), "%d", apppool_slot());
+	(void)setenv(WIRE_ENV_ID, apppool_id(), 1);
+	(void)setenv(WIRE_ENV_SLOT, slot, 1);
+	library.environ = environ;
+}
+
+/*
+ * The program accepts or polls: at its first time it is ready. The owner of the
+ * channel, which all processes of the program see, is the one that accepts.
+ */
+static void
+library_begin(int fd)
+{
+	const pid_t pid = getpid();
+	const char *rest;
+	int owner;
+
+	if (pid == library.pid)
+		return;
+	owner = fcntl(library.channel.fd, F_GETOWN);
+	if (owner != 0)
+		library_unfit("several of its processes accept");
+	if (library.channel.slot == -1 && pid != library.first)
+		library_unfit("a template cannot be forked: its child accepts");
+	if (library.channel.slot == -1 && has_threads())
+		library_unfit("a template cannot be forked: it has threads");
+	(void)fcntl(library.channel.fd, F_SETOWN, pid);
+	library.pid = pid;
+	inherited_read(fd, &library.now);
+	worker_open(&library.channel, true);
+	rest = getenv("LD_PRELOAD");
+	rest = rest == NULL ? NULL : strchr(rest, ':');
+	(void)unsetenv("LD_PRELOAD");
+	if (rest != NULL)
+		(void)setenv("LD_PRELOAD", rest + 1, 1);
+	library.environ = environ;
+	(void)on_exit(library_exit, NULL);
+	if (apppool_template(library_forked) == -1 || apppool_ready() == -1)
+		_exit(1);
+	library.channel.slot = apppool_slot();
+}
+
+/*
+ * No more connections come: as a socket that was shut down accept() says so,
+ * which ends FastCGI programs; what goes on is sent SIGTERM.
+ */
+static int
+library_end(bool blocks)
+{
+	if (blocks && library.asks++ == 0)
+		return worker_error(EINVAL);
+	if (library.asks++ > ASKS_MAX)
+		_exit(1);
+	(void)kill(library.first, SIGTERM);
+	(void)REAL(poll)(NULL, 0, ASK_PAUSE);
+	return worker_error(blocks ? EINTR : EAGAIN);
+}
+
+/* Carries out a FORK; as a template in the process that is to be one. */
+static void
+library_fork(const struct channel_message *m)
+{
+	char text[64];
+	int len;
+
+	if (!has_threads()) {
+		(void)worker_serve_fork(m);
+		return;
+	}
+	len = snprintf(
+	    text, sizeof(text), WIRE_FORKED " %ju 0", (uintmax_t)m->serial);
+	(void)channel_say(library.channel.fd, text, (size_t)len);
+	for (int i = 0; i < 3; i++)
+		if ((i == 0 ? m->fd : m->output[i - 1]) != -1)
+			(void)REAL(close)(i == 0 ? m->fd : m->output[i - 1]);
+}
+
+/*
+ * Makes the connection what accept4() returns: 0, or an errno. ENOTCONN: the
+ * client has left, and the session is over.
+ */
+static int
+library_give(const struct channel_message *m, struct sockaddr *address,
+    socklen_t *len, int flags)
+{
+	if (m->fd == -1) {
+		(void)channel_say_serial(
+		    library.channel.fd, WIRE_LOST, m->serial);
+		return ENOTCONN;
+	}
+	if (address != NULL && getpeername(m->fd, address, len) == -1) {
+		if (errno != ENOTCONN)
+			return errno;
+		(void)REAL(close)(m->fd);
+		(void)channel_say_serial(
+		    library.channel.fd, WIRE_DONE, m->serial);
+		return ENOTCONN;
+	}
+	inherited_pass(&library.before, &library.now, m->fd);
+	if ((flags & SOCK_CLOEXEC) == 0)
+		(void)fcntl(m->fd, F_SETFD, 0);
+	if ((flags & SOCK_NONBLOCK) != 0)
+		(void)fcntl(m->fd, F_SETFL, O_NONBLOCK);
+	session_begin(m->fd, m->serial);
+	return 0;
+}
+
+static int
+library_receive(
+    bool blocks, struct sockaddr *address, socklen_t *len, int flags)
+{
+	struct channel_message *m = &library.message;
+	int error;
+
+	for (;;) {
+		if (library.shut)
+			return worker_error(EINVAL);
+		if (library.stopped)
+			return library_end(blocks);
+		if (!library.kept &&
+		    channel_receive(library.channel.fd,
+			blocks ? 0 : MSG_DONTWAIT, m) == -1) {
+			if (errno != EPROTO && errno != EBADF)
+				return -1;
+			/* Somebody else has spoken there, or closed it. */
+			_exit(1);
+		}
+		library.kept = false;
+		if (m->kind == CHANNEL_STOP) {
+			library.stopped = true;
+		} else if (m->kind == CHANNEL_FORK) {
+			library_fork(m);
+		} else {
+			error = library_give(m, address, len, flags);
+			if (error == 0)
+				return m->fd;
+			/* The next call is given it: the address was wrong. */
+			library.kept = error != ENOTCONN;
+			if (library.kept)
+				return worker_error(error);
+		}
+	}
+}
+
+/* --- hooks -------------------------------------------------------------- */
+
+HOOK int
+accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict len,
+    int flags)
+{
+	void *nobody = NULL;
+	int conn, error = errno;
+	bool blocks;
+
+	if (!is_listener(fd))
+		return REAL(accept4)(fd, address, len, flags);
+	if ((flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) != 0)
+		return worker_error(EINVAL);
+	if (!atomic_compare_exchange_strong(
+		&library.accepting, &nobody, &thread_mark) &&
+	    nobody != &thread_mark) {
+		library_unfit("several of its threads accept");
+		return library_end(true);
+	}
+	library_begin(fd);
+	blocks = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+	sessions_settle();
+	errno = error;
+	conn = library_receive(blocks, address, len, flags);
+	atomic_store(&library.accepting, NULL);
+	return conn;
+}
+
+HOOK int
+accept(int fd, struct sockaddr *restrict address, socklen_t *restrict len)
+{
+	return accept4(fd, address, len, 0);
+}
+
+HOOK int
+close(int fd)
+{
+	return session_close(fd, NULL);
+}
+
+HOOK int
+fclose(FILE *file)
+{
+	return session_close(fileno(file), file);
+}
+
+HOOK int
+shutdown(int fd, int how)
+{
+	if (is_listener(fd) && how != SHUT_WR && !library.shut) {
+		library.shut = true;
+		if (library.pid != 0)
+			(void)apppool_retire();
+	}
+	return REAL(shutdown)(fd, how);
+}
+
+/* The socket is about to be polled: the channel is, in its place. */
+static int
+library_polled(int fd)
+{
+	int error = errno;
+
+	library_begin(fd);
+	library.polls = true;
+	if (library.stopped)
+		(void)kill(library.first, SIGTERM);
+	sessions_settle();
+	errno = error;
+	return library.channel.fd;
+}
+
+/* Returns how many entries were the socket's, and are the channel's now. */
+static nfds_t
+poll_begin(struct pollfd *p, nfds_t n, int *fd_out)
+{
+	nfds_t found = 0;
+
+	for (nfds_t i = 0; library.channel.fd != -1 && i < n; i++)
+		if (p[i].fd >= 0 && is_listener(p[i].fd)) {
+			*fd_out = p[i].fd;
+			p[i].fd = library_polled(p[i].fd);
+			found++;
+		}
+	return found;
+}
+
+static int
+poll_end(struct pollfd *p, nfds_t n, int fd, int ready)
+{
+	for (nfds_t i = 0; i < n; i++)
+		if (p[i].fd == library.channel.fd)
+			p[i].fd = fd;
+	return ready;
+}
+
+HOOK int
+ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *s)
+{
+	int fd;
+
+	if (poll_begin(p, n, &fd) == 0)
+		return REAL(ppoll)(p, n, t, s);
+	return poll_end(p, n, fd, REAL(ppoll)(p, n, t, s));
+}
+
+HOOK int
+poll(struct pollfd *p, nfds_t n, int timeout)
+{
+	int fd;
+
+	if (poll_begin(p, n, &fd) == 0)
+		return REAL(poll)(p, n, timeout);
+	return poll_end(p, n, fd, REAL(poll)(p, n, timeout));
+}
+
+/* What programs call that were compiled with _FORTIFY_SOURCE. */
+HOOK int
+__poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t room)
+{
+	if (room / sizeof(*p) < n)
+		abort();
+	return poll(p, n, timeout);
+}
+
+HOOK int
+__ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t,
+    const sigset_t *s, size_t room)
+{
+	if (room / sizeof(*p) < n)
+		abort();
+	return ppoll(p, n, t, s);
+}
+
+/* Returns the number of the socket among them; -1: it is none of them. */
+static int
+select_begin(int n, fd_set *readable)
+{
+	int fd = 0;
+
+	if (readable == NULL || library.channel.fd == -1)
+		return -1;
+	while (fd < n && (!FD_ISSET(fd, readable) || !is_listener(fd)))
+		fd++;
+	if (fd == n)
+		return -1;
+	FD_CLR(fd, readable);
+	FD_SET(library_polled(fd), readable);
+	return fd;
+}
+
+static int
+select_end(fd_set *readable, int fd, int ready)
+{
+	if (ready == -1 || FD_ISSET(library.channel.fd, readable))
+		FD_SET(fd, readable);
+	FD_CLR(library.channel.fd, readable);
+	return ready;
+}
+
+HOOK int
+pselect(int n, fd_set *restrict readable, fd_set *restrict writable,
+    fd_set *restrict other, const struct timespec *restrict t,
+    const sigset_t *restrict s)
+{
+	int fd = select_begin(n, readable);
+
+	if (fd == -1)
+		return REAL(pselect)(n, readable, writable, other, t, s);
+	return select_end(readable, fd,
+	    REAL(pselect)(MAX(n, library.channel.fd + 1), readable, writable,
+		other, t, s));
+}
+
+HOOK int
+select(int n, fd_set *restrict readable, fd_set *restrict writable,
+    fd_set *restrict other, struct timeval *restrict t)
+{
+	int fd = select_begin(n, readable);
+
+	if (fd == -1)
+		return REAL(select)(n, readable, writable, other, t);
+	return select_end(readable, fd,
+	    REAL(select)(
+		MAX(n, library.channel.fd + 1), readable, writable, other, t));
+}
+
+HOOK int
+epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+	if (is_listener(fd))
+		fd = operation == EPOLL_CTL_DEL ? library.channel.fd
+						: library_polled(fd);
+	return REAL(epoll_ctl)(epoll, operation, fd, event);
+}
+
+/* --- the beginning ------------------------------------------------------ */
+
+/*
+ * Programs that only lead to the one that serves (a shell, env) come here, too,
+ * and have the next one find the same: nothing is changed before accept().
+ */
+static void __attribute__((constructor)) library_load(void)
+{
+	const char *pid = getenv("LISTEN_PID"),
+		   *found = getenv(WIRE_ENV_LIBRARY);
+	struct stat st;
+
+	if (pid == NULL || found == NULL || fstat(STDIN_FILENO, &st) == -1 ||
+	    !S_ISSOCK(st.st_mode) || channel_find(&library.channel) == -1)
+		return;
+	library.device = st.st_dev;
+	library.inode = st.st_ino;
+	library.first = (pid_t)strtol(pid, NULL, 10);
+	inherited_read(STDIN_FILENO, &library.before);
+}

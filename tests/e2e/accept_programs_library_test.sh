@@ -1,0 +1,8 @@
+#!/bin/sh
+# handoff = accept by the library: the same programs as by the adapter.
+
+# shellcheck disable=SC2034 # for accept_help.sh
+ACCEPT_BY=auto
+SHUNIT_PARENT=tests/e2e/accept_programs_test.sh
+
+. tests/e2e/accept_programs_test.sh
