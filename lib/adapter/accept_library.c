@@ -9,8 +9,8 @@
  * polls it the channel is polled in its place, which is readable when a
  * connection has come.
  *
- * One process that accepts in one thread at a time is served here. For others
- * UNFIT has the daemon start the program with the adapter beside it.
+ * The process that was started is served here, if one thread accepts at a time.
+ * For others UNFIT has the daemon start the program with the adapter beside it.
  */
 
 #include <sys/epoll.h>
@@ -231,7 +231,6 @@ library_forked(void)
 	char slot[sizeof("2147483647")];
 
 	library.pid = library.first = getpid();
-	(void)fcntl(library.channel.fd, F_SETOWN, library.pid);
 	/* In a session libfcgi has an environment of its own, and frees it. */
 	if (environ != library.environ)
 		return;
@@ -241,27 +240,20 @@ library_forked(void)
 	library.environ = environ;
 }
 
-/*
- * The program accepts or polls: at its first time it is ready. The owner of the
- * channel, which all processes of the program see, is the one that accepts.
- */
+/* The program accepts or polls: at its first time it is ready. */
 static void
 library_begin(int fd)
 {
 	const pid_t pid = getpid();
 	const char *rest;
-	int owner;
 
 	if (pid == library.pid)
 		return;
-	owner = fcntl(library.channel.fd, F_GETOWN);
-	if (owner != 0)
-		library_unfit("several of its processes accept");
-	if (library.channel.slot == -1 && pid != library.first)
-		library_unfit("a template cannot be forked: its child accepts");
+	/* Another child may accept when this one has ended, as of gunicorn. */
+	if (pid != library.first)
+		library_unfit("a child of the program accepts");
 	if (library.channel.slot == -1 && has_threads())
 		library_unfit("a template cannot be forked: it has threads");
-	(void)fcntl(library.channel.fd, F_SETOWN, pid);
 	library.pid = pid;
 	inherited_read(fd, &library.now);
 	worker_open(&library.channel, true);

@@ -101,7 +101,7 @@ testThreadsThatAcceptAreServedBySeccompFromThenOn() {
 
 testChildrenThatAcceptAreServedBySeccompFromThenOn() {
 	starts 'max_processes = 1' accept web --fork 2
-	await said 'accepts by seccomp, not by the library: several of its processes accept'
+	await said 'accepts by seccomp, not by the library: a child of the program accepts'
 	assert_flood 20 --concurrency 2
 }
 
