@@ -42,11 +42,11 @@
 /* The next function of that name, which the hook is in front of. */
 #define REAL(name) \
 	({ \
-		static __typeof__(&name) real_##name; \
+		static __typeof__(name) *real_##name; \
 \
 		if (real_##name == NULL) \
 			real_##name = \
-			    (__typeof__(&name))dlsym(RTLD_NEXT, #name); \
+			    (__typeof__(name) *)dlsym(RTLD_NEXT, #name); \
 		real_##name; \
 	})
 
