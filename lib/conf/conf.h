@@ -215,6 +215,7 @@ struct conf_program {
 	struct conf_rlimit limit_cpu; /* seconds */
 	enum conf_output output;
 	char *output_file; /* absolute; CONF_OUTPUT_FILE only, else NULL */
+	enum conf_log_level stderr_level; /* CONF_OUTPUT_LOG only */
 };
 
 /* The answer to connections that are turned away. */

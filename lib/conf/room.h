@@ -185,9 +185,10 @@ bool type_parse_uint(const char *text, uint64_t *out);
 extern const struct type type_string, type_path, type_paths, type_command,
     type_environment, type_flag, type_word, type_log;
 
-/* The words of conf_handoff and conf_protocol, as option.words has them. */
+/* The words of enumerations of conf.h, as option.words has them. */
 extern const char *const type_handoff_words[];
 extern const char *const type_protocol_words[];
+extern const char *const type_level_words[];
 
 /* Whether there is a "{slot}" or "{slot+N}" in it: see placeholder_fill(). */
 bool placeholder_has_slot(const char *text);

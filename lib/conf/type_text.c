@@ -295,6 +295,8 @@ const struct type type_environment = { true, list_parse, list_print };
 const char *const type_handoff_words[] = { "native", "accept", "stdio",
 	"listen", "none", NULL };
 const char *const type_protocol_words[] = { "raw", "http", "fastcgi", NULL };
+const char *const type_level_words[] = { "error", "warn", "=warning", "info",
+	"debug", NULL };
 
 static const char *const flag_words[] = { "true", "=on", "=yes", "false",
 	"=off", "=no", NULL };

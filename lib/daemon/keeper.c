@@ -91,16 +91,25 @@ keeper_close_here(int fd)
 
 /* --- apps -------------------------------------------------------------- */
 
-struct keeper_app *
-keeper_app_get(struct supervisor *s, const char *name)
+static struct keeper_app *
+keeper_app_find(const struct keepers *all, const char *name)
 {
 	struct keeper_app *app;
 
-	TAILQ_FOREACH(app, &s->keepers->apps, next) {
-		if (strcmp(app->name, name) == 0) {
-			app->refs++;
-			return app;
-		}
+	TAILQ_FOREACH(app, &all->apps, next)
+		if (strcmp(app->name, name) == 0)
+			break;
+	return app;
+}
+
+struct keeper_app *
+keeper_app_get(struct supervisor *s, const char *name)
+{
+	struct keeper_app *app = keeper_app_find(s->keepers, name);
+
+	if (app != NULL) {
+		app->refs++;
+		return app;
 	}
 	app = calloc(1, sizeof(*app));
 	if (app == NULL || (app->name = strdup(name)) == NULL) {
@@ -394,23 +403,22 @@ keeper_end_retake(struct retake *r, bool complete, tstamp now)
 
 /* Logs lines, or that there were more; returns the number of the lines. */
 static int
-keeper_log(const char *packet, size_t len)
+keeper_log(const struct keepers *all, const char *packet, size_t len)
 {
 	const char *app = packet + KEEPER_HEAD, *last = packet + len;
 	const char *at = memchr(app, '\0', (size_t)(last - app)), *end;
 	char id[KEEPER_ID_LEN + 1] = "";
-	struct logline line = {
-		.level = packet[0] == KEEPER_ERRORS ? LOG_LEVEL_WARN
-						    : LOG_LEVEL_INFO,
-		.app = app,
-		.id = id,
-	};
+	struct logline line = { .level = LOG_LEVEL_INFO, .app = app, .id = id };
+	const struct keeper_app *known;
 	uint32_t bytes;
 	int lines = 0;
 
 	if (at == NULL || at++ >= app + KEEPER_APP_SIZE)
 		return 0;
 	memcpy(id, packet + 1, KEEPER_ID_LEN);
+	if (packet[0] == KEEPER_ERRORS &&
+	    (known = keeper_app_find(all, app)) != NULL)
+		line.level = known->errors;
 	if (packet[0] == KEEPER_LEFT_OUT) {
 		if (last - at != sizeof(bytes))
 			return 0;
@@ -450,7 +458,7 @@ keeper_heard(
 	case KEEPER_OUTPUT:
 	case KEEPER_ERRORS:
 	case KEEPER_LEFT_OUT:
-		lines = whole ? keeper_log(packet, len) : 0;
+		lines = whole ? keeper_log(all, packet, len) : 0;
 		break;
 	case KEEPER_LAST_LINE:
 		if (told == KEEPER_LEAVE && whole)

@@ -23,6 +23,7 @@
 #include "sys/child.h"
 #include "sys/keeper_wire.h"
 #include "sys/lane.h"
+#include "sys/log.h"
 #include "sys/loop.h"
 
 struct conf_app;
@@ -51,6 +52,7 @@ struct keeper_app {
 	char *name; /* owned */
 	unsigned refs; /* of groups, outputs, closings and stalled keepers */
 	unsigned stalls; /* keepers that it has stalled */
+	enum log_level errors; /* of lines of standard error */
 	struct keeper_closing {
 		int fd;
 		bool drain; /* what lies in it is read before */

@@ -51,9 +51,29 @@ testEachLineOfOutputIsLoggedWithAppAndId() {
 	assertTrue 'the prefix is another' "said ' info web/$id: one'"
 }
 
-testStandardErrorIsLoggedAtWarn() {
+testStandardErrorIsLoggedAtInfo() {
 	starts '' app web --print-error 'to stderr\n'
-	await logged_at warn 'to stderr'
+	await logged_at info 'to stderr'
+}
+
+testAReloadChangesTheLevelOfStandardErrorInPlace() {
+	script web <<-'EOF'
+	trap 'echo stdout; echo stderr >&2' USR1
+	while :; do sleep 60 & wait; done
+	EOF
+	for level in error warn; do
+		conf_of "handoff = none stderr_level = $level" job web ./web
+		if [ $level = error ]; then
+			pool_start
+			pid=$(status apps web workers 0 pid)
+		else
+			assertContains "$(ctl reload)" 'changed in place'
+		fi
+		kill -USR1 "$pid"
+		await logged_at $level stderr
+	done
+	assertEquals 2 "$(times_logged stdout)"
+	assertEquals "$pid" "$(status apps web workers 0 pid)"
 }
 
 testALongLineIsNotCut() {
@@ -229,7 +249,7 @@ testProgramsCanOpenDevStderrAndDevStdout() {
 	echo 'by the name of stdout' >/dev/stdout
 	EOF
 	await logged 'by the name of stdout'
-	await logged_at warn 'by the name of stderr'
+	await logged 'by the name of stderr'
 	if is_root; then
 		pid=$(status apps web workers 0 pid)
 		assertNotEquals 'it runs as root' 0 "$(stat -c %u "/proc/$pid")"
