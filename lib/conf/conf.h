@@ -268,6 +268,7 @@ struct conf_app {
 	struct app_options pool;
 
 	bool exit_on_failed;
+	bool log_requests;
 	bool template;
 	unsigned refork_after; /* 0: never; else template */
 	char *restart_dir; /* as directory, or NULL for none */

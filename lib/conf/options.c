@@ -162,6 +162,7 @@ const struct option options_app[] = {
 	APP(exit_on_failed, exit_on_failed, ALL, IN_PLACE, flag, "false", 0, 0),
 	POOL(request_timeout, SESSIONS, span, "0", 0, LONG),
 	POOL(slow_timeout, SESSIONS, span, "0", 0, LONG),
+	APP(log_requests, log_requests, SESSIONS, IN_PLACE, flag, "true", 0, 0),
 	POOL(stop_timeout, ALL, span, "30s", 0, LONG),
 	POOL(kill_timeout, ALL, span, "5s", 0, LONG),
 	APP(restart_dir, restart_dir, ALL, IN_PLACE, string, "tmp", 0, 0),

@@ -283,6 +283,7 @@ static const struct figure worker_figures[] = {
 	{ W("busy_for", SPAN, HAS_BUSY, in_state) },
 	{ W("rss", UINT64, HAS_PROCINFO, rss) },
 	{ W("cpu", SPAN, HAS_PROCINFO, cpu) },
+	{ W("request", STRING, 0, request) },
 	{ W("status", STRING, 0, text) },
 	{ .form = FORM_LAST },
 };

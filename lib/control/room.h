@@ -89,6 +89,7 @@ struct status_worker {
 	const char *state;
 	size_t id; /* string */
 	size_t text; /* string: its own words, or none */
+	size_t request; /* string: of its oldest session, or none */
 	tspan age;
 	tspan in_state; /* idle, or busy, for so long */
 	/* Measured as it is written: */

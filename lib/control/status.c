@@ -225,7 +225,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->has = (a->has & HAS_SESSIONS) |
 	    (p->state == PROCESS_IDLE ? HAS_IDLE : 0) |
 	    (row->sessions != 0 ? HAS_BUSY : 0);
-	row->text = STATUS_NO_STRING;
+	row->text = row->request = STATUS_NO_STRING;
 	/* A process whose start is not carried out yet has no worker. */
 	if (w == NULL)
 		return;
@@ -234,6 +234,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->pid = w->pid;
 	row->id = keep_string(st, w->id);
 	row->text = keep_string(st, w->status);
+	row->request = keep_string(st, worker_request(w));
 }
 
 /* The workers, each in the places of its app. */

@@ -391,7 +391,7 @@ details_put(const json_t *status, struct text *out)
 			    "  {id:-8} {pid:6} {slot:4} {state:-8} "
 			    "{sessions:4} {requests:7} {age:6t} "
 			    "{busy_for|idle_for:6t} {rss:6b} {cpu:6t}"
-			    "[ {status}]\n");
+			    "[ {status}][ \"{request}\"]\n");
 		}
 	}
 	if (without != NULL)

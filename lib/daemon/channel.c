@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "core/request.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/state.h"
@@ -139,6 +140,34 @@ pickup_pause(const struct worker *w)
 					: tstamp_min(pause, PICKUP_PAUSE_MAX);
 }
 
+/*
+ * Keeps what the client asks for, as far as that has come, to tell of a session
+ * that is slow or lost. A process may hold the lock of what it was handed.
+ */
+static void
+channel_peek(const struct conf_app *conf, struct accepted *c)
+{
+	const enum conf_protocol protocol = conf->refusal.protocol;
+	static uint8_t bytes[REQUEST_PEEK];
+	char text[REQUEST_SIZE];
+	ssize_t n;
+
+	if (conf->parking.wait_for_request == CONF_WAIT_FOR_REQUEST_NONE &&
+	    (protocol == CONF_PROTOCOL_RAW ||
+		conf->pool.slow_timeout + conf->pool.request_timeout == 0))
+		return;
+	if (!conf->log_requests || c->handed)
+		return;
+	turn_call("recv");
+	n = recv(c->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+	if (n <= 0 ||
+	    !request_text(
+		protocol == CONF_PROTOCOL_FASTCGI, bytes, (size_t)n, text))
+		return;
+	free(c->request);
+	c->request = strdup(text);
+}
+
 void
 channel_hand(struct supervisor *s, const struct action *a, tstamp now)
 {
@@ -152,6 +181,7 @@ channel_hand(struct supervisor *s, const struct action *a, tstamp now)
 	at = number_write(at, channel_serial(s, a->conn));
 	at -= CONN_LEN;
 	memcpy(at, WIRE_CONN " ", CONN_LEN);
+	channel_peek(w->group->conf, c);
 	turn_call("sendmsg");
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at), c->fd) == -1) {
 		int error = errno;
@@ -303,6 +333,7 @@ channel_take(struct supervisor *s, const struct action *a, tstamp now)
 		/* There was no number for its descriptor after all. */
 		(void)pool_session_over(
 		    &s->pool, a->process, conn, SESSION_LOST, now);
+		parking_close(w->group, &s->accepted[conn]);
 		conn = ILIST_NONE;
 	} else if (conn != ILIST_NONE) {
 		parking_taken(w->group, &s->accepted[conn], fd);

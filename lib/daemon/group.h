@@ -441,7 +441,7 @@ void parking_taken(struct group *g, struct accepted *c, int fd);
 /* The connection goes elsewhere with its descriptor: the loop forgets it. */
 void parking_forget(struct supervisor *s, struct accepted *c);
 
-/* Closes our copy of a connection that has come to its end, if there is one. */
+/* The connection has come to its end: closes our copy, if there is one. */
 void parking_close(struct group *g, struct accepted *c);
 
 /* The bytes begin a request, whose head is not complete, nor too long. */

@@ -376,6 +376,8 @@ parking_forget(struct supervisor *s, struct accepted *c)
 void
 parking_close(struct group *g, struct accepted *c)
 {
+	free(c->request);
+	c->request = NULL;
 	if (c->fd == -1)
 		return;
 	parking_forget(g->sup, c);

@@ -82,6 +82,7 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 	parking_forget(s, c);
 	refusal_begin(g, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;
+	parking_close(g, c);
 }
 
 /*
@@ -154,7 +155,7 @@ struct timeout_report {
 	int folder; /* of its program */
 	struct hang hang;
 	char name[96];
-	char what[96]; /* has happened to it */
+	char what[64 + WORKER_REQUEST]; /* has happened to it */
 };
 
 /* The worker that the report is about; NULL: it is dead. */
@@ -269,16 +270,16 @@ settle_late(struct supervisor *s, const struct action *a, tstamp now)
 	uint32_t conn = s->pool.processes[a->process].conns.first;
 	tspan age = conn == ILIST_NONE ? 0 : now - s->pool.conns[conn].begun;
 	bool slow = a->kind == ACTION_SLOW;
-	char name[96], what[96];
+	char name[96], what[sizeof(r->what)], request[WORKER_REQUEST];
 
 	/* The report before is still being made. */
 	if (r != NULL && slow)
 		return;
 	if (r == NULL)
 		r = report_begin(w, now);
-	(void)snprintf(what, sizeof(what), "%s is %.1f s old",
+	(void)snprintf(what, sizeof(what), "%s is %.1f s old%s",
 	    slow ? "is slow: its session" : "is terminated: its request",
-	    tspan_to_seconds(age));
+	    tspan_to_seconds(age), worker_tell_request(w, request));
 	if (r != NULL) {
 		memcpy(r->what, what, sizeof(what));
 		if (!slow)

@@ -51,6 +51,7 @@ struct accepted {
 	bool handed;
 	uint8_t len; /* bytes of the message that handed it last */
 	struct parked *parked; /* it has been parked before; or NULL */
+	char *request; /* its text, owned; NULL: none, or not known */
 };
 
 /* --- refusal.c ----------------------------------------------------------- */

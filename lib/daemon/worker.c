@@ -78,6 +78,28 @@ worker_name(const struct worker *w, char *buf, size_t size)
 	return buf;
 }
 
+const char *
+worker_request(const struct worker *w)
+{
+	uint32_t conn = w->sup->pool.processes[w->process].conns.first;
+
+	return conn == ILIST_NONE || !w->group->conf->log_requests
+	    ? NULL
+	    : w->sup->accepted[conn].request;
+}
+
+const char *
+worker_tell_request(const struct worker *w, char buf[WORKER_REQUEST])
+{
+	const char *request = worker_request(w);
+
+	buf[0] = '\0';
+	if (request != NULL)
+		(void)snprintf(
+		    buf, WORKER_REQUEST, ", request \"%s\"", request);
+	return buf;
+}
+
 /* --- coming and going -------------------------------------------------- */
 
 struct worker *
@@ -434,7 +456,7 @@ leaving_end(struct worker *w, tstamp now)
 	const struct reap_death *d = &w->leaving.death;
 	const char *reason =
 	    process_end_name(x->asked ? x->end : death_end_of(d));
-	char how[64], session[48] = "", why[WHY_MAX];
+	char how[64], session[48] = "", why[WHY_MAX], request[WORKER_REQUEST];
 
 	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
 		(void)snprintf(session, sizeof(session),
@@ -442,14 +464,16 @@ leaving_end(struct worker *w, tstamp now)
 		    tspan_to_seconds(now - p->conns[conn].begun));
 	if (death_explain(w, session, why, sizeof(why))) {
 		group_failed(w->group, "%s", why);
-		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s", why);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s%s", why,
+		    worker_tell_request(w, request));
 	} else {
 		tell_worker(w,
 		    session[0] != '\0' && !death_ended_session(w)
 			? LOG_LEVEL_WARN
 			: LOG_LEVEL_DEBUG,
-		    EVENT_EXIT, reason, "%s%s",
-		    reap_explain(d, how, sizeof(how)), session);
+		    EVENT_EXIT, reason, "%s%s%s",
+		    reap_explain(d, how, sizeof(how)), session,
+		    worker_tell_request(w, request));
 	}
 	if (w->leaving.backs_off)
 		group_log_backoff(w->group, now);

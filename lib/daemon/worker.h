@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/prng.h"
+#include "core/request.h"
 #include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
@@ -126,6 +127,14 @@ void worker_signal(struct worker *w, int sig);
 
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
+
+/* The request of its oldest session; NULL: not known, or not to be told. */
+const char *worker_request(const struct worker *w);
+
+/* ", request "GET / HTTP/1.1"" for the log; or "". Returns buf. */
+#define WORKER_REQUEST (REQUEST_SIZE + 16)
+const char *worker_tell_request(
+    const struct worker *w, char buf[WORKER_REQUEST]);
 
 /* fire() of reaping.timer. */
 void death_reap_some(struct timer *t, tstamp now);

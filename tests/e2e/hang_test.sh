@@ -140,6 +140,58 @@ testASessionWithinSlowTimeoutIsNotReported() {
 	assertEquals 0 "$(times_said 'is slow')"
 }
 
+# --- which request it is --------------------------------------------------
+
+# Their bytes are there before the hand-over: wait_for_data.
+testTheRequestOfASlowSessionAndOfALostOneIsTold() {
+	web_conf 'slow_timeout = 300ms' 'protocol = http' 'wait_for_data = true'
+	pool_start
+	ask_behind 'sleep 60s'
+	await said 'is slow'
+	assertTrue "grep -qE 's old, request \"sleep 60s\", [sr]' '$DIR/log'"
+	assertEquals 'sleep 60s' "$(status apps web workers '*' request |
+	    sed '/^$/d;/^null$/d')"
+	assertContains "$(ctl status -v)" ' "sleep 60s"'
+	change 'protocol = http' 'wait_for_data = true' 'log_requests = false'
+	assertNotContains "$(ctl status -v)" 'sleep 60s'
+	change 'protocol = http' 'wait_for_data = true'
+	kill -KILL "$(busy_pid)"
+	behind
+	await said ', request "sleep 60s" (signal)'
+}
+
+testARequestIsNotToldWithLogRequestsFalse() {
+	web_conf 'slow_timeout = 300ms' 'protocol = http' \
+	    'wait_for_data = true' 'log_requests = false'
+	pool_start
+	ask_behind 'sleep 60s'
+	await said 'is slow'
+	assertNotContains "$(ctl -j status)" 'sleep 60s'
+	kill -KILL "$(busy_pid)"
+	behind
+	await said '(signal)'
+	assertEquals 0 "$(times_said 'sleep 60s')"
+}
+
+testTheScriptOfASlowFastcgiRequestIsTold() {
+	web_conf 'slow_timeout = 300ms' 'protocol = fastcgi' \
+	    'wait_for_data = true'
+	pool_start
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+params = b"".join(bytes([len(n), len(v)]) + n + v for n, v in (
+    (b"QUERY_STRING", b"id=7"), (b"SCRIPT_FILENAME", b"/srv/cart.php"),
+    (b"REQUEST_URI", b"/cart?id=7")))
+s.sendall(b"\1\1\0\1\0\10\0\0" + b"\0\1" + bytes(6) +
+    b"\1\4\0\1" + len(params).to_bytes(2, "big") + bytes(2) + params)
+time.sleep(60)' "$DIR/web.sock"
+	await said ' s old, request "/srv/cart.php /cart?id=7", '
+	stop_process "$STARTED"
+	await status_is 1 apps web completed
+}
+
 # --- request_timeout ----------------------------------------------------
 
 testARequestThatTakesTooLongEndsItsProcessAndNoOther() {

@@ -347,7 +347,7 @@ static const struct {
 		"start_limit = 1", "min_server_life = 1s",
 		"exit_on_failed = true", "stop_timeout = 1s",
 		"kill_timeout = 1s", "watch = { a }", "restart_dir = run",
-		"stderr_level = warn" } },
+		"stderr_level = warn", "log_requests = false" } },
 	{ CONF_CHANGED_LISTEN,
 	    { "listen += \"fd:x\"", "backlog = 5", "socket_mode = 0600",
 		"socket_user = root" } },

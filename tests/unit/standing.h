@@ -17,6 +17,7 @@
 static struct supervisor sup;
 static struct conf conf;
 static struct conf_app web;
+static struct accepted accepted[64];
 static struct group *groups[4];
 
 static inline void
@@ -34,6 +35,7 @@ standing_begin(uint32_t processes, tstamp at)
 	NEED(poolcounter_init(&sup) == 0);
 	sup.config = &conf;
 	sup.groups = groups;
+	sup.accepted = accepted;
 	sup.workers = calloc(processes, sizeof(struct worker *));
 	sup.pool_memory = calloc(1, pool_memory(&limits));
 	pool_init(&sup.pool, &limits, sup.pool_memory, processes, 1, at);

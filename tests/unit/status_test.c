@@ -65,6 +65,7 @@ settle(bool ready)
 		if (a.kind != ACTION_SPAWN)
 			continue;
 		w = calloc(1, sizeof(*w));
+		w->sup = &sup;
 		w->group = groups[a.app];
 		w->slot = a.process;
 		w->process = a.process;
@@ -201,7 +202,13 @@ TEST(connections_count_as_active_or_waiting)
 	while (pool_next_action(&sup.pool, &a))
 		continue;
 	now += TSPAN_MSECONDS(250);
+	first = sup.pool.processes[0].conns.first;
+	accepted[first].request = (char[]){ "GET /\\x22 HTTP/1.1" };
 	(void)shown("web", true);
+	CHECK(has("\"request\":null,"));
+	web.log_requests = true;
+	(void)shown("web", true);
+	CHECK(has("\"request\":\"GET /\\\\x22 HTTP/1.1\","));
 	CHECK(has("\"sessions\":1,\"waiting\":1,\"oldest_wait\":1.75,"
 		  "\"max_waiting\":2,"));
 	CHECK(has("\"accepted\":3,\"completed\":1,\"refused\":0,"));
