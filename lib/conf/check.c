@@ -177,6 +177,8 @@ check_one_app(struct build *b, struct conf_app *app)
 	check_needs(b, app, "wait_for_request",
 	    app->parking.wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
 	    "wait_for_data", app->parking.wait_for_data);
+	check_needs(b, app, "slow_signal", app->slow_signal != 0,
+	    "slow_timeout", o->slow_timeout != 0);
 	check_needs(b, app, "queue", o->private_queue, "prefetch",
 	    o->prefetch > 0 && !o->prefetch_auto);
 }

@@ -269,6 +269,8 @@ struct conf_app {
 
 	bool exit_on_failed;
 	bool log_requests;
+	unsigned slow_signal; /* see conf_signal() */
+	unsigned timeout_signal;
 	bool template;
 	unsigned refork_after; /* 0: never; else template */
 	char *restart_dir; /* as directory, or NULL for none */
@@ -440,5 +442,8 @@ char *placeholder_fill(const char *text, const char *app, uint32_t slot);
 /* The words of pool.conf(5); NULL: there is none, as the value is too large. */
 const char *conf_handoff_name(enum conf_handoff);
 const char *conf_protocol_name(enum conf_protocol);
+
+/* The number of the signal that an option names; 0: none. */
+int conf_signal(unsigned word);
 
 #endif

@@ -189,6 +189,7 @@ extern const struct type type_string, type_path, type_paths, type_command,
 extern const char *const type_handoff_words[];
 extern const char *const type_protocol_words[];
 extern const char *const type_level_words[];
+extern const char *const type_signal_words[]; /* see conf_signal() */
 
 /* Whether there is a "{slot}" or "{slot+N}" in it: see placeholder_fill(). */
 bool placeholder_has_slot(const char *text);

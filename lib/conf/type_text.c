@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,8 @@ const char *const type_handoff_words[] = { "native", "accept", "stdio",
 const char *const type_protocol_words[] = { "raw", "http", "fastcgi", NULL };
 const char *const type_level_words[] = { "error", "warn", "=warning", "info",
 	"debug", NULL };
+const char *const type_signal_words[] = { "none", "TERM", "QUIT", "INT", "HUP",
+	"USR1", "USR2", "ABRT", "WINCH", NULL };
 
 static const char *const flag_words[] = { "true", "=on", "=yes", "false",
 	"=off", "=no", NULL };
@@ -368,6 +371,15 @@ const char *
 conf_protocol_name(enum conf_protocol value)
 {
 	return word_of(type_protocol_words, value);
+}
+
+int
+conf_signal(unsigned word)
+{
+	static const int signals[] = { 0, SIGTERM, SIGQUIT, SIGINT, SIGHUP,
+		SIGUSR1, SIGUSR2, SIGABRT, SIGWINCH };
+
+	return signals[word];
 }
 
 /* "'WORD' is not one of a, b or c", as a mistake. Returns false. */

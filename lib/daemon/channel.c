@@ -64,6 +64,7 @@ channel_open(struct worker *w)
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
 		return -1;
 	w->parks = w->group->conf->parking.keep_alive;
+	w->slow_signal = conf_signal(w->group->conf->slow_signal);
 	w->refuses = fdpass_refuse(ends[0]);
 	if (w->template == NULL)
 		w->channel.ready = channel_ready;

@@ -36,7 +36,7 @@
 #include "sys/procinfo.h"
 
 #define REPORTS_MAX 10 /* processes of an app looked at in a second */
-#define REPORT_PATIENCE TSPAN_SECONDS(1) /* how long SIGTERM waits for one */
+#define REPORT_PATIENCE TSPAN_SECONDS(1) /* how long a signal waits for one */
 
 /* Waiters of one app that are looked at in one sweep, from the first on. */
 #define WAITERS_SWEEP_MAX 1024
@@ -148,7 +148,8 @@ waiters_sweep(struct timer *t, tstamp now)
  */
 struct timeout_report {
 	struct lane_job job;
-	struct timer timer; /* set: SIGTERM is sent then, or after the report */
+	struct timer timer; /* set: then, or after the report, it is sent */
+	int signal; /* which may end what is to be reported */
 	struct supervisor *sup;
 	uint32_t process;
 	pid_t pid; /* of the process */
@@ -167,9 +168,8 @@ report_worker(const struct timeout_report *r)
 	return w != NULL && w->report == r ? w : NULL;
 }
 
-/* SIGTERM would end what is to be reported, and so comes behind the report. */
 static void
-report_terminate(struct timer *t, tstamp now)
+report_signal(struct timer *t, tstamp now)
 {
 	struct timeout_report *r = TIMER_OWNER(t, struct timeout_report, timer);
 	struct worker *w = report_worker(r);
@@ -177,7 +177,7 @@ report_terminate(struct timer *t, tstamp now)
 	(void)now;
 	timer_set(&r->sup->loop.timers, &r->timer, TSTAMP_NEVER);
 	if (w != NULL)
-		worker_signal(w, SIGTERM);
+		worker_signal(w, r->signal);
 }
 
 static void
@@ -217,7 +217,7 @@ report_done(struct lane_job *job, tstamp now)
 		    strerror(h->stack_error));
 	stack_told |= h->stack_error != 0;
 	if (r->timer.at != TSTAMP_NEVER)
-		report_terminate(&r->timer, now);
+		report_signal(&r->timer, now);
 	if (w != NULL)
 		w->report = NULL;
 	close(r->folder);
@@ -247,7 +247,7 @@ report_begin(struct worker *w, tstamp now)
 	}
 	r->job.work = report_work;
 	r->job.done = report_done;
-	timer_init(&r->timer, report_terminate);
+	timer_init(&r->timer, report_signal);
 	r->sup = w->sup;
 	r->process = w->process;
 	r->pid = w->pid;
@@ -259,8 +259,8 @@ report_begin(struct worker *w, tstamp now)
 
 /*
  * ACTION_SLOW: the oldest session is over slow_timeout old. ACTION_TERM: over
- * request_timeout; SIGTERM comes behind the report, for which it does not wait
- * long.
+ * request_timeout. Their signals come behind the report, for which they do not
+ * wait long.
  */
 static void
 settle_late(struct supervisor *s, const struct action *a, tstamp now)
@@ -270,11 +270,15 @@ settle_late(struct supervisor *s, const struct action *a, tstamp now)
 	uint32_t conn = s->pool.processes[a->process].conns.first;
 	tspan age = conn == ILIST_NONE ? 0 : now - s->pool.conns[conn].begun;
 	bool slow = a->kind == ACTION_SLOW;
+	int sig =
+	    slow ? w->slow_signal : conf_signal(w->group->conf->timeout_signal);
 	char name[96], what[sizeof(r->what)], request[WORKER_REQUEST];
 
-	/* The report before is still being made. */
-	if (r != NULL && slow)
+	/* The report before may still be made. */
+	if (r != NULL && slow) {
+		worker_signal(w, sig);
 		return;
+	}
 	if (r == NULL)
 		r = report_begin(w, now);
 	(void)snprintf(what, sizeof(what), "%s is %.1f s old%s",
@@ -282,17 +286,18 @@ settle_late(struct supervisor *s, const struct action *a, tstamp now)
 	    tspan_to_seconds(age), worker_tell_request(w, request));
 	if (r != NULL) {
 		memcpy(r->what, what, sizeof(what));
-		if (!slow)
-			timer_set(&s->loop.timers, &r->timer,
-			    tstamp_add(now, REPORT_PATIENCE));
-	} else if (!slow) {
+		r->signal = sig;
+		timer_set(&s->loop.timers, &r->timer,
+		    tstamp_add(now, REPORT_PATIENCE));
+		return;
+	}
+	if (!slow)
 		log_warnx("%s %s", worker_name(w, name, sizeof(name)), what);
-		worker_signal(w, SIGTERM);
-	} else if (w->group->reports == REPORTS_MAX + 1) {
+	else if (w->group->reports == REPORTS_MAX + 1)
 		log_warnx("%s: more than %d processes are slow: not all are "
 			  "told",
 		    w->group->conf->name, REPORTS_MAX);
-	}
+	worker_signal(w, sig);
 }
 
 /* --- ends ---------------------------------------------------------------- */

@@ -142,6 +142,9 @@ start_put_ours(struct start *t)
 			start_put(t, WIRE_ENV_UNREAD "=kept");
 		if (conf->parking.keep_alive)
 			start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
+		if (w->slow_signal != 0)
+			start_put(t, WIRE_ENV_SLOW_SIGNAL "=%s",
+			    sigabbrev_np(w->slow_signal));
 		/* The descriptor after the channel. */
 		if (t->spec.filter_accept)
 			start_put(t, WIRE_ENV_CALLS "=4");

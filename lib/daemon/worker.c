@@ -231,6 +231,8 @@ worker_signal(struct worker *w, int sig)
 {
 	pid_t starting = w->start.result == NULL ? 0 : w->start.result->pid;
 
+	if (sig == 0)
+		return;
 	if (w->pid == 0) {
 		w->start.signal = sig;
 		if (w->start.fork != NULL)

@@ -78,6 +78,7 @@ struct worker {
 	pid_t pid; /* 0: not started yet, or reaped */
 	bool adapted; /* started with accept: its child is the program */
 	bool parks; /* it was started with keep_alive */
+	int slow_signal; /* it was started with; 0: none */
 	bool keeps; /* what it has not received is not taken back */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
@@ -120,8 +121,8 @@ void worker_died(struct worker *w, const struct reap_death *);
 struct worker *worker_find(struct supervisor *s, pid_t pid);
 
 /*
- * SIGKILL is for the whole group. Until the start is over the signal is kept,
- * and SIGKILL sent, too. A process that was reaped gets none.
+ * 0 is no signal. SIGKILL is for the whole group. Until the start is over the
+ * signal is kept, and SIGKILL sent, too. A process that was reaped gets none.
  */
 void worker_signal(struct worker *w, int sig);
 

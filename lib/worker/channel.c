@@ -74,7 +74,7 @@ channel_forget(bool names_stay)
 	static const char *const names[] = { WIRE_ENV_APP, WIRE_ENV_ID,
 		WIRE_ENV_SLOT, WIRE_ENV_PROTOCOL, WIRE_ENV_FD, WIRE_ENV_FAMILY,
 		WIRE_ENV_UNREAD, WIRE_ENV_TEMPLATE, WIRE_ENV_KEEP_ALIVE,
-		WIRE_ENV_LIBRARY };
+		WIRE_ENV_SLOW_SIGNAL, WIRE_ENV_LIBRARY };
 
 	for (size_t i = names_stay ? 3 : 0;
 	     i < sizeof(names) / sizeof(names[0]); i++)

@@ -231,6 +231,25 @@ testAStoppedProcessBeyondRequestTimeoutIsReportedAndKilled() {
 	await said " s old, stopped"
 }
 
+testTheSignalsOfSlowAndOfEndedSessionsAreSent() {
+	kernel_says='killed by signal'
+	for case in '6 request_timeout ABRT' '9 request_timeout none' \
+	    '10 slow_timeout USR1'; do
+		# shellcheck disable=SC2086 # words
+		set -- $case
+		signal=timeout_signal
+		[ "$2" = request_timeout ] || signal=slow_signal
+		web_conf "$2 = 300ms" "$signal = $3" 'kill_timeout = 300ms'
+		pool_start
+		ask_behind 'sleep 60s'
+		behind
+		await said "$kernel_says $1"
+		assertEquals 1 "$(times_said "$kernel_says")"
+		pool_stop
+		: >"$DIR/log"
+	done
+}
+
 # --- max_memory ---------------------------------------------------------
 
 # memory_conf [OPTION...]: max_memory is 64 MiB more than an idle worker has.

@@ -489,6 +489,9 @@ static const struct fact facts[] = {
 	    PART
 	    "app 'a': wait_for_request has no effect without wait_for_data",
 	    APP("wait_for_request = http") },
+	{ "a_signal_for_slow_sessions_needs_slow_timeout", 0,
+	    PART "app 'a': slow_signal has no effect without slow_timeout",
+	    APP("slow_signal = USR2") },
 	{ "an_option_its_handoff_cannot_honour_is_a_mistake", 0,
 	    "pool.conf:2: option 'listen' cannot be used with handoff = "
 	    "none\n"

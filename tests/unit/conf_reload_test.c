@@ -347,7 +347,8 @@ static const struct {
 		"start_limit = 1", "min_server_life = 1s",
 		"exit_on_failed = true", "stop_timeout = 1s",
 		"kill_timeout = 1s", "watch = { a }", "restart_dir = run",
-		"stderr_level = warn", "log_requests = false" } },
+		"stderr_level = warn", "log_requests = false",
+		"timeout_signal = ABRT" } },
 	{ CONF_CHANGED_LISTEN,
 	    { "listen += \"fd:x\"", "backlog = 5", "socket_mode = 0600",
 		"socket_user = root" } },
@@ -357,6 +358,8 @@ static const struct {
 		"no_new_privileges = true", "limit_nofile = 99",
 		"limit_core = 0", "limit_as = 1G", "limit_nproc = 9",
 		"limit_cpu = 9", "output = null" } },
+	{ CONF_CHANGED_SIZES | CONF_CHANGED_PROCESS,
+	    { "slow_timeout = 1s slow_signal = USR2" } },
 	{ CONF_CHANGED_SIZES | CONF_CHANGED_PROCESS,
 	    { "max_queue = 1 umask = 0" } },
 };

@@ -17,6 +17,7 @@ begin(unsigned workers)
 
 	fixture_defaults();
 	fixture.web.pool.min_processes = workers;
+	fixture.web.timeout_signal = 1; /* TERM */
 	fixture_begin();
 	fixture_join_all(fixture_sleep);
 	for (unsigned n = 0; n < workers; n++)
@@ -170,6 +171,18 @@ TEST(sigterm_is_sent_after_the_report)
 		CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
 		CHECK(lives(sup.workers[1]));
 	}
+}
+
+TEST(the_signal_of_a_slow_session_is_sent_after_the_report)
+{
+	begin(1);
+	sup.workers[0]->slow_signal = SIGUSR2;
+	hold_lane();
+	slow(0);
+	CHECK(lives(sup.workers[0]));
+	release_lane();
+	CHECK_EQ(1, times("is slow"));
+	CHECK_EQ(SIGUSR2, ended_by(sup.workers[0]));
 }
 
 TEST(sigterm_waits_a_second_for_the_report)
