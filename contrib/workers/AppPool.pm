@@ -15,6 +15,7 @@ package AppPool;
 
 use v5.36;
 
+use Carp ();
 use Digest::SHA qw(sha1_hex);
 use Errno qw(EAGAIN EINTR ETIMEDOUT);
 use Fcntl qw(F_SETFD FD_CLOEXEC);
@@ -47,10 +48,17 @@ sub new ($class) {
 		serial => undef,
 		after_fork => undef,
 	}, $class;
+	# Where it is, when a session is slow; what it waits for is interrupted.
+	$SIG{$ENV{APPPOOL_SLOW_SIGNAL}} = sub ($name) {
+		# Arguments may be what is not for the log.
+		local $Carp::MaxArgNums = -1;
+
+		print STDERR Carp::longmess("SIG$name");
+	} if $ENV{APPPOOL_SLOW_SIGNAL};
 	$self->_take_socket($ENV{APPPOOL_FD});
 	# Programs started from here must not take it for theirs.
 	delete @ENV{map { "APPPOOL_$_" }
-	    qw(PROTOCOL FD APP ID SLOT TEMPLATE KEEP_ALIVE)};
+	    qw(PROTOCOL FD APP ID SLOT TEMPLATE KEEP_ALIVE SLOW_SIGNAL)};
 	return $self;
 }
 

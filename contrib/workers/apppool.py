@@ -12,13 +12,18 @@ template = true in its app it is then loaded once, and forked.
 
 Where `worker.keep_alive` is true, a connection whose client may go on to use it
 is left to the daemon by worker.park(connection), in the place of its end.
+
+With slow_signal in its app a process prints the stacks of its threads on standard
+error when a session is slow, and goes on.
 """
 
 import contextlib
+import faulthandler
 import fcntl
 import gc
 import hashlib
 import os
+import signal
 import socket
 import sys
 import time
@@ -47,6 +52,10 @@ class Worker:
             # Programs started from here must not take it for theirs.
             os.environ.pop("APPPOOL_" + name, None)
         self.keep_alive = os.environ.pop("APPPOOL_KEEP_ALIVE", "") == "1"
+        slow_signal = os.environ.pop("APPPOOL_SLOW_SIGNAL", None)
+        if slow_signal:
+            # Prints where all threads are, whatever these wait for.
+            faulthandler.register(signal.Signals["SIG" + slow_signal], file=2)
         self._serial = None  # of the connection that the loop has in hand
 
     def _say(self, verb, text):

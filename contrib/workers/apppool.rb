@@ -33,8 +33,10 @@ module AppPool
       @is_template = ENV["APPPOOL_TEMPLATE"] == "1"
       @slot = Integer(ENV.fetch("APPPOOL_SLOT"), 10) unless @is_template
       @keep_alive = ENV["APPPOOL_KEEP_ALIVE"] == "1"
+      slow_signal = ENV["APPPOOL_SLOW_SIGNAL"]
+      Signal.trap(slow_signal) { AppPool.print_stacks } if slow_signal
       # Programs started from here must not take them for theirs.
-      %w[PROTOCOL FD APP ID SLOT TEMPLATE KEEP_ALIVE].each do |name|
+      %w[PROTOCOL FD APP ID SLOT TEMPLATE KEEP_ALIVE SLOW_SIGNAL].each do |name|
         ENV.delete("APPPOOL_#{name}")
       end
     end
@@ -258,6 +260,16 @@ module AppPool
       @is_template ? serve_forks : @after_fork&.call
       true
     end
+  end
+
+  # Where all threads are, on standard error: the answer to slow_signal.
+  def self.print_stacks
+    stacks = Thread.list.map do |thread|
+      ["#{thread.inspect}:", *thread.backtrace].join("\n  ")
+    end
+    STDERR.syswrite("#{stacks.join("\n")}\n")
+  rescue SystemCallError, IOError
+    # Nobody reads it.
   end
 
   # Seconds, for differences.

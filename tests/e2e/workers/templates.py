@@ -7,6 +7,7 @@ import resource
 import signal
 import socket
 import tempfile
+import time
 
 import contrib
 
@@ -59,6 +60,10 @@ class Process(contrib.Worker):
         self.output.seek(0)
         return self.output.read()
 
+    def printed(self):
+        self.log.seek(0)
+        return self.log.read()
+
     def facts(self):
         return json.loads(self.ask(b""))
 
@@ -94,6 +99,21 @@ def a_worker_is_a_child_of_the_daemon_and_leads_its_group(folder):
                 _, parent, group = file.read().rpartition(")")[2].split()[:3]
             assert int(parent) == os.getpid()
             assert int(group) == worker.pid
+
+
+def a_slow_worker_prints_where_it_is_and_goes_on(folder):
+    for forker in FORKERS:
+        with template(forker, APPPOOL_SLOW_SIGNAL="USR2") as origin:
+            assert origin.heard() == b"READY"
+            with Process(origin, 1, "a.3", 0) as worker:
+                program = os.path.basename(forker[1]).encode()
+                for _ in range(2):
+                    os.kill(worker.pid, signal.SIGUSR2)
+                    while program not in worker.printed():
+                        time.sleep(0.01)
+                    worker.log.truncate(0)
+                    worker.log.seek(0)
+                    assert worker.facts()["environment"] == []
 
 
 def workers_draw_different_random_numbers(folder):
