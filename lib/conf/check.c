@@ -367,7 +367,7 @@ check_files(struct build *b)
 		const char *path;
 		enum ownfile_kind kind;
 	} files[] = {
-		{ "log", b->conf->log_file, OWNFILE_ANY },
+		{ "log", b->conf->log.path, OWNFILE_ANY },
 		{ "pid_file", b->conf->pid_file, OWNFILE_REGULAR },
 		{ "dump_file", b->conf->dump_file, OWNFILE_ANY },
 	};

@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/app.h"
+#include "sys/log.h"
 
 /* make defines it otherwise for another SYSCONFDIR. */
 #ifndef CONF_DEFAULT_FILE
@@ -77,24 +78,6 @@ enum conf_output {
 	CONF_OUTPUT_INHERIT,
 	CONF_OUTPUT_NULL,
 	CONF_OUTPUT_FILE
-};
-
-enum conf_log {
-	CONF_LOG_STDERR,
-	CONF_LOG_SYSLOG,
-	CONF_LOG_FILE
-};
-
-enum conf_log_level {
-	CONF_LOG_LEVEL_ERROR,
-	CONF_LOG_LEVEL_WARN,
-	CONF_LOG_LEVEL_INFO,
-	CONF_LOG_LEVEL_DEBUG
-};
-
-enum conf_log_format {
-	CONF_LOG_FORMAT_TEXT,
-	CONF_LOG_FORMAT_JSON
 };
 
 enum conf_listen_kind {
@@ -215,7 +198,7 @@ struct conf_program {
 	struct conf_rlimit limit_cpu; /* seconds */
 	enum conf_output output;
 	char *output_file; /* absolute; CONF_OUTPUT_FILE only, else NULL */
-	enum conf_log_level stderr_level; /* CONF_OUTPUT_LOG only */
+	enum log_level stderr_level; /* CONF_OUTPUT_LOG only */
 };
 
 /* The answer to connections that are turned away. */
@@ -291,11 +274,7 @@ struct conf {
 	struct conf_listen *counter;
 	size_t counter_len;
 	unsigned counter_max_clients;
-	enum conf_log log;
-	int log_facility; /* LOG_DAEMON ...; CONF_LOG_SYSLOG only */
-	char *log_file; /* absolute; CONF_LOG_FILE only, else NULL */
-	enum conf_log_level log_level;
-	enum conf_log_format log_format;
+	struct log_spec log; /* log_level and log_format, too */
 	char *pid_file; /* absolute, or NULL */
 	char *dump_file; /* absolute, or NULL */
 	tspan stop_timeout;

@@ -446,45 +446,43 @@ word_print(const struct option *o, const void *base, struct arena *a)
 const struct type type_flag = { false, word_parse, word_print };
 const struct type type_word = { false, word_parse, word_print };
 
-/* ---- log = stderr | syslog[:FACILITY] | FILE, of struct conf ---- */
+/* ---- log = stderr | syslog[:FACILITY] | FILE ---- */
 
 static bool
 log_parse(const struct input *in, void *base)
 {
-	struct conf *conf = base;
+	struct log_spec *log = TYPE_FIELD(in->option, base);
 	const char *text = in->values[0];
 	const char *file;
-	unsigned facility = 0, log;
+	unsigned facility = 0, dest;
 
 	if (strncmp(text, "syslog:", 7) == 0) {
 		if (!word_find(facility_words, text + 7, &facility, &file))
 			return bad_word(in, facility_words, text + 7);
 		text = "syslog";
 	}
-	if (!word_find(log_words, text, &log, &file))
+	if (!word_find(log_words, text, &dest, &file))
 		return type_bad(in,
 		    "'%s' is not one of stderr, syslog, syslog:FACILITY or a "
 		    "file (with a '/')",
 		    text);
-	conf->log = (enum conf_log)log;
-	conf->log_facility = facilities[facility];
-	conf->log_file =
-	    file != NULL ? source_join(in->arena, in->dir, file) : NULL;
+	log->dest = (enum log_dest)dest;
+	log->facility = facilities[facility];
+	log->path = file != NULL ? source_join(in->arena, in->dir, file) : NULL;
 	return true;
 }
 
 static char *
 log_print(const struct option *o, const void *base, struct arena *a)
 {
-	const struct conf *conf = base;
+	const struct log_spec *log = TYPE_FIELD(o, base);
 	size_t i = 0;
 
-	(void)o;
-	if (conf->log == CONF_LOG_FILE)
-		return type_quote(a, conf->log_file);
-	if (conf->log == CONF_LOG_STDERR)
+	if (log->dest == LOG_DEST_FILE)
+		return type_quote(a, log->path);
+	if (log->dest == LOG_DEST_STDERR)
 		return arena_strdup(a, "stderr");
-	while (facilities[i] != conf->log_facility)
+	while (facilities[i] != log->facility)
 		i++;
 	return arena_printf(a, "syslog:%s", facility_words[i]);
 }

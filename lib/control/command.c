@@ -307,7 +307,7 @@ static bool
 reopen_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
-	const char *file = s->config->log_file;
+	const char *file = s->config->log.path;
 
 	(void)out;
 	if (s->reopening.config != NULL)
@@ -327,7 +327,7 @@ run_reopen(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 
-	if (s->config->log != CONF_LOG_FILE) {
+	if (s->config->log.dest != LOG_DEST_FILE) {
 		client_tell(cl, "the log is no file: nothing to open anew");
 	} else if (client_may_wait(cl)) {
 		logging_reopen(s);

@@ -251,7 +251,7 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	g->since = now;
 	g->config = conf_ref(s->config);
 	g->conf = conf;
-	g->keeper->errors = (enum log_level)conf->program.stderr_level;
+	g->keeper->errors = conf->program.stderr_level;
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->workers);
 	TAILQ_INIT(&g->starts.queued);
@@ -380,7 +380,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 		    g->size.set = false;
 	g->config = conf_ref(g->sup->config);
 	g->conf = app;
-	g->keeper->errors = (enum log_level)app->program.stderr_level;
+	g->keeper->errors = app->program.stderr_level;
 	limiter_configure(g, now);
 	sampling_begin(g, now);
 	restart_files_configure(g, now);

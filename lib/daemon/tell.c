@@ -180,40 +180,23 @@ logging_verbose(void)
 struct logsink *
 logging_prepare(const struct conf *conf, FILE *answer)
 {
-	int level = (int)conf->log_level + verbose;
-	struct log_spec spec = {
-		.level = level < LOG_LEVEL_DEBUG ? (enum log_level)level
-						 : LOG_LEVEL_DEBUG,
-		.json = conf->log_format == CONF_LOG_FORMAT_JSON,
-	};
+	struct log_spec spec = conf->log;
 	struct logsink *sink;
 	char why[OWNFILE_WHY];
 	int error;
 
-	switch (conf->log) {
-	case CONF_LOG_STDERR:
-		spec.dest = LOG_DEST_STDERR;
-		break;
-	case CONF_LOG_SYSLOG:
-		spec.dest = LOG_DEST_SYSLOG;
-		spec.facility = conf->log_facility;
-		break;
-	case CONF_LOG_FILE:
-		spec.dest = LOG_DEST_FILE;
-		spec.path = conf->log_file;
-		break;
-	}
+	for (int n = verbose; n > 0 && spec.level < LOG_LEVEL_DEBUG; n--)
+		spec.level++;
 	sink = log_prepare(&spec);
 	if (sink != NULL)
 		return sink;
 	error = errno;
 	if (error != EPERM ||
-	    ownfile_open(conf->log_file, OWNFILE_ANY, OWNFILE_LOOK, 0, why) ==
-		0 ||
+	    ownfile_open(spec.path, OWNFILE_ANY, OWNFILE_LOOK, 0, why) == 0 ||
 	    why[0] == '\0')
 		(void)snprintf(why, sizeof(why), "%s", strerror(error));
 	logging_tell(
-	    answer, false, "cannot open the log %s: %s", conf->log_file, why);
+	    answer, false, "cannot open the log %s: %s", spec.path, why);
 	errno = error;
 	return NULL;
 }

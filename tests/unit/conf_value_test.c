@@ -227,8 +227,8 @@ TEST(syslog_has_the_facility_that_is_named)
 	struct conf *conf = conf_right("log = syslog:local3\n" ANY_APP);
 
 	NEED(conf != NULL);
-	CHECK_EQ(CONF_LOG_SYSLOG, conf->log);
-	CHECK_EQ(LOG_LOCAL3, conf->log_facility);
+	CHECK_EQ(LOG_DEST_SYSLOG, conf->log.dest);
+	CHECK_EQ(LOG_LOCAL3, conf->log.facility);
 	conf_free(conf);
 }
 

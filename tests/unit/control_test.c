@@ -583,13 +583,13 @@ TEST(a_reopen_that_a_reload_overtakes_is_answered)
 	static char log[] = "/dev/null";
 	int fd;
 
-	conf.log = CONF_LOG_FILE;
-	conf.log_file = log;
+	conf.log.dest = LOG_DEST_FILE;
+	conf.log.path = log;
 	fd = ask("reopen\n");
 	while (clients->nwaiting == 0 || sup.reopening.config != NULL)
 		turn();
-	conf.log = CONF_LOG_STDERR;
-	conf.log_file = NULL;
+	conf.log.dest = LOG_DEST_STDERR;
+	conf.log.path = NULL;
 	now += TSPAN_MSECONDS(20);
 	CHECK_STR("the log: opened anew\n", hear(fd));
 }
