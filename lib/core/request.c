@@ -12,30 +12,29 @@
 
 #define DOTS "..."
 
-static bool
-request_put(const uint8_t *s, size_t len, bool whole, char out[REQUEST_SIZE])
+/* Adds to a text of n bytes, and gives its length; REQUEST_SIZE: it is full. */
+static size_t
+request_put(char out[REQUEST_SIZE], size_t n, const void *what, size_t len)
 {
 	static const char digits[] = "0123456789abcdef";
-	const char *end = out + REQUEST_SIZE - sizeof(DOTS);
-	bool any = len > 0;
 
-	for (; len > 0; s++, len--) {
+	for (const uint8_t *s = what; len > 0 && n < REQUEST_SIZE; s++, len--) {
 		bool plain = *s >= ' ' && *s <= '~' && *s != '"' && *s != '\\';
 
-		if (end - out < (plain ? 1 : 4)) {
-			whole = false;
-			break;
+		if (n + (plain ? 1 : 4) > REQUEST_SIZE - sizeof(DOTS)) {
+			memcpy(out + n, DOTS, sizeof(DOTS));
+			return REQUEST_SIZE;
 		}
-		*out++ = plain ? (char)*s : '\\';
+		out[n++] = plain ? (char)*s : '\\';
 		if (plain)
 			continue;
-		*out++ = 'x';
-		*out++ = digits[*s >> 4];
-		*out++ = digits[*s & 15];
+		out[n++] = 'x';
+		out[n++] = digits[*s >> 4];
+		out[n++] = digits[*s & 15];
 	}
-	if (any)
-		memcpy(out, whole ? "" : DOTS, whole ? 1 : sizeof(DOTS));
-	return any;
+	if (n > 0 && n < REQUEST_SIZE)
+		out[n] = '\0';
+	return n;
 }
 
 /* The value of a parameter, as far as it is there; NULL: it is not. */
@@ -69,49 +68,49 @@ fastcgi_find(
 }
 
 /* Web servers send parameters, of 64 KiB at most, in one record. */
-static bool
+static size_t
 fastcgi_text(const uint8_t *bytes, size_t len, char out[REQUEST_SIZE])
 {
 	static const char *const names[] = { "SCRIPT_FILENAME", "REQUEST_URI" };
-	const uint8_t *h = bytes + FCGI_BEGIN_LEN, *at = h + FCGI_HEADER_LEN;
-	uint8_t both[2 * (REQUEST_SIZE + 1)];
+	const uint8_t *h, *at, *end = bytes + len, *value;
 	size_t n = 0, size;
 
 	if (len < FCGI_BEGIN_LEN + FCGI_HEADER_LEN ||
-	    bytes[1] != FCGI_BEGIN_REQUEST || h[1] != FCGI_PARAMS)
-		return false;
+	    bytes[1] != FCGI_BEGIN_REQUEST ||
+	    bytes[FCGI_BEGIN_LEN + 1] != FCGI_PARAMS)
+		return 0;
+	h = bytes + FCGI_BEGIN_LEN;
+	at = h + FCGI_HEADER_LEN;
 	size = (size_t)h[4] << 8 | h[5];
-	if (size > (size_t)(bytes + len - at))
-		size = (size_t)(bytes + len - at);
+	if (size < (size_t)(end - at))
+		end = at + size;
 	for (unsigned i = 0; i < 2; i++) {
-		const uint8_t *value =
-		    fastcgi_find(at, at + size, names[i], &len);
-
+		value = fastcgi_find(at, end, names[i], &len);
 		if (value == NULL || len == 0)
 			continue;
 		if (n > 0)
-			both[n++] = ' ';
-		if (len > REQUEST_SIZE)
-			len = REQUEST_SIZE;
-		memcpy(both + n, value, len);
-		n += len;
+			n = request_put(out, n, " ", 1);
+		n = request_put(out, n, value, len);
 	}
-	return request_put(both, n, true, out);
+	return n;
 }
 
 bool
 request_text(
     bool fastcgi, const uint8_t *bytes, size_t len, char out[REQUEST_SIZE])
 {
-	size_t line = 0;
+	size_t line = 0, n;
 
 	if (fastcgi)
-		return fastcgi_text(bytes, len, out);
+		return fastcgi_text(bytes, len, out) > 0;
 	/* Empty lines before a request are left out of account. */
 	for (; len > 0 && (*bytes == '\r' || *bytes == '\n'); len--)
 		bytes++;
 	while (line < len && bytes[line] != '\n')
 		line++;
-	return request_put(bytes, line - (line > 0 && bytes[line - 1] == '\r'),
-	    line < len, out);
+	n = request_put(
+	    out, 0, bytes, line - (line > 0 && bytes[line - 1] == '\r'));
+	if (line == len && n > 0)
+		n = request_put(out, n, DOTS, sizeof(DOTS) - 1);
+	return n > 0;
 }
