@@ -174,8 +174,7 @@ check_one_app(struct build *b, struct conf_app *app)
 		    "seccomp");
 	check_common(b, app, "command", app->program.command);
 	check_common(b, app, "environment", app->program.environment);
-	check_needs(b, app, "wait_for_request",
-	    app->parking.wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
+	check_needs(b, app, "wait_for_request", app->parking.wait_for_request,
 	    "wait_for_data", app->parking.wait_for_data);
 	check_needs(b, app, "slow_signal", app->slow_signal != 0,
 	    "slow_timeout", o->slow_timeout != 0);

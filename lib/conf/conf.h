@@ -63,16 +63,6 @@ enum conf_protocol {
 	CONF_PROTOCOL_FASTCGI
 };
 
-enum conf_wait_for_request {
-	CONF_WAIT_FOR_REQUEST_NONE,
-	CONF_WAIT_FOR_REQUEST_HTTP
-};
-
-enum conf_limit_fail {
-	CONF_LIMIT_FAIL_OPEN,
-	CONF_LIMIT_FAIL_CLOSED
-};
-
 enum conf_output {
 	CONF_OUTPUT_LOG,
 	CONF_OUTPUT_INHERIT,
@@ -146,7 +136,7 @@ struct conf_limit {
 	unsigned workers;
 	unsigned maxqueue;
 	tspan timeout;
-	enum conf_limit_fail fail;
+	bool fail_closed;
 };
 
 /* How an unmodified program is given what it accepts. */
@@ -216,7 +206,7 @@ struct conf_parking {
 	tspan keep_alive_timeout;
 	unsigned max_parked;
 	bool wait_for_data;
-	enum conf_wait_for_request wait_for_request;
+	bool wait_for_request; /* of HTTP */
 };
 
 struct conf_app {

@@ -364,7 +364,7 @@ limit_parse(const struct input *in, void *base)
 	limit.local = strcmp(limit.server, "local") == 0;
 	if (!limit.local && !limit_servers(in, base, &limit))
 		return false;
-	limit.fail = field->fail;
+	limit.fail_closed = field->fail_closed;
 	*field = limit;
 	return true;
 }

@@ -153,7 +153,7 @@ channel_peek(const struct conf_app *conf, struct accepted *c)
 	char text[REQUEST_SIZE];
 	ssize_t n;
 
-	if (conf->parking.wait_for_request == CONF_WAIT_FOR_REQUEST_NONE &&
+	if (!conf->parking.wait_for_request &&
 	    (protocol == CONF_PROTOCOL_RAW ||
 		conf->pool.slow_timeout + conf->pool.request_timeout == 0))
 		return;

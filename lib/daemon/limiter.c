@@ -158,7 +158,7 @@ limiter_unreachable(
     struct limiter *l, unsigned server, const char *why, tstamp now)
 {
 	struct group *g = l->group;
-	bool open = g->conf->limit.fail == CONF_LIMIT_FAIL_OPEN;
+	bool open = !g->conf->limit.fail_closed;
 
 	g->locks.asked--;
 	g->locks.unreachable++;

@@ -134,8 +134,7 @@ static enum sent
 parking_look(const struct parked *k, unsigned events)
 {
 	static char bytes[PARKING_HEAD_MAX];
-	bool http = k->group->conf->parking.wait_for_request ==
-	    CONF_WAIT_FOR_REQUEST_HTTP;
+	bool http = k->group->conf->parking.wait_for_request;
 	ssize_t n = recv(
 	    k->io.fd, bytes, http ? sizeof(bytes) : 1, MSG_PEEK | MSG_DONTWAIT);
 
