@@ -74,7 +74,7 @@ testAFailureIsToldWithTheLastLineOnStderr() {
 }
 
 testTheEndOfAProcessIsToldAfterAllThatItPrinted() {
-	begins 'start_limit = 1' complains
+	begins 'start_limit = 1 stderr_level = warn' complains
 	await said 'error bad: failed'
 	# Standard output has a pipe of its own, and no order with these.
 	sed -n '/ info /d;/Traceback/,/failed:/{s/^[^ ]* //;s/ready:.*/ready/
