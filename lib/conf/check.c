@@ -9,7 +9,6 @@
 #include <sys/un.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
 #include <stdio.h>

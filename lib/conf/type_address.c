@@ -9,8 +9,6 @@
 
 #include <ctype.h>
 #include <netdb.h>
-#include <netinet/in.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -7,7 +7,6 @@
  * tells the core that it could not (pool_hand_failed(), pool_spawn_failed()).
  */
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum action_kind {

@@ -10,8 +10,6 @@
  * again: so a busy app gives, too, but only to an app that has clearly less.
  */
 
-#include <assert.h>
-
 #include "core/mechanism.h"
 #include "core/pool.h"
 

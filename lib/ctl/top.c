@@ -4,7 +4,6 @@
  */
 
 #include <curses.h>
-#include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>

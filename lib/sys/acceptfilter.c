@@ -1,7 +1,6 @@
 /* The filter in front of accept(). */
 
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <linux/audit.h>

@@ -5,8 +5,6 @@
 
 #include <sys/types.h>
 
-#include <stdbool.h>
-
 #include "sys/lane.h"
 #include "sys/ownfile.h"
 

@@ -3,7 +3,6 @@
 
 /* The service manager: its sockets for us, and our messages to it. */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/tstamp.h"

@@ -8,7 +8,6 @@
  * locked here; but the oldest record stays where it is until ring_drop().
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

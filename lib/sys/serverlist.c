@@ -1,7 +1,5 @@
 /* Servers of a PoolCounter service, in the order of a key. */
 
-#include <sys/types.h>
-
 #include <stdint.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
  */
 
 #include <sys/socket.h>
-#include <sys/types.h>
 #include <sys/un.h>
 
 #include <netinet/in.h>

@@ -1,6 +1,5 @@
 /* Text that grows up to a bound. */
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
