@@ -74,7 +74,7 @@ testTheKeeperIncludesSys() {
 
 testTheSimulatorIncludesCoreAndConfiguration() {
 	assertEquals '' "$(foreign sim \
-	    '(sim|core|conf)/.*|sys/(emit|text)\.h')"
+	    '(sim|core|conf)/.*|sys/(emit|number|text)\.h')"
 }
 
 testTheStatusPageIncludesTheWorkersInterface() {

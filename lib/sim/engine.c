@@ -476,14 +476,6 @@ engine_take(struct engine *e, uint32_t worker)
 	return n;
 }
 
-void
-engine_need(struct engine *e, uint32_t app, tspan target_wait, uint32_t need)
-{
-	e->result->apps[app].target_wait = target_wait;
-	if (e->tallies[app].need != need)
-		tally_of(e, app)->need = need;
-}
-
 /* --- the run ------------------------------------------------------------ */
 
 /* Plays what comes next. 1; 0: that was all; -1: a mistake in the trace. */
@@ -812,7 +804,7 @@ driver_started(struct manager *m, tstamp now)
 		o.limited = false;
 		app = pool_app_add(&d->pool, &o, now);
 		assert(app == i);
-		engine_need(m->engine, app, o.target_wait, 0);
+		m->engine->result->apps[app].target_wait = o.target_wait;
 	}
 	driver_settle(d, now);
 }
@@ -887,15 +879,16 @@ static void
 driver_tick(struct manager *m, tstamp now)
 {
 	struct pool_driver *d = (struct pool_driver *)m;
+	struct engine *e = m->engine;
 
 	pool_tick(&d->pool, now);
 	driver_settle(d, now);
 	/* Needs are estimated at ticks. */
 	for (uint32_t i = 0; i < d->conf->apps_len; i++) {
-		const struct app *app = &d->pool.apps[i];
+		uint32_t need = d->pool.apps[i].promise.need;
 
-		engine_need(
-		    m->engine, i, app->options.target_wait, app->promise.need);
+		if (e->tallies[i].need != need)
+			tally_of(e, i)->need = need;
 	}
 }
 

@@ -5,12 +5,12 @@
 
 #include <sys/param.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "sim/simulate.h"
+#include "sys/number.h"
 
 /* Trials with twice as many each, before more processes are no answer. */
 #define DOUBLINGS 5
@@ -257,18 +257,6 @@ options_value(const struct given *g)
 	    : g->value;
 }
 
-/* False: the text is no number, or over max; *out is lost. */
-static bool
-options_to_number(const char *text, uint64_t max, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return isdigit((unsigned char)*text) && *end == '\0' && errno == 0 &&
-	    *out <= max;
-}
-
 /*
  * The option for this app: the last of its name, else the last without a name;
  * app NULL: the last. NULL: there is none.
@@ -316,7 +304,7 @@ options_parse(struct options *o, const struct given *given)
 			valid = words_read_profile(text, &o->profile);
 			break;
 		case SIMULATE_SEED:
-			if (!options_to_number(text, UINT64_MAX, &o->seed))
+			if (!number_parse(text, strlen(text), &o->seed))
 				valid = "write a number from 0 to 2^64 - 1";
 			break;
 		case SIMULATE_START_TIME:
@@ -420,7 +408,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 	if (clients == NULL || !app->pool.sessions)
 		return;
 	value = options_value(clients);
-	if (!options_to_number(value, CLIENTS_MAX, &n))
+	if (!number_parse(value, strlen(value), &n) || n > CLIENTS_MAX)
 		options_misuse(
 		    clients, value, "write a number from 0 to 1000000");
 	out->clients = (uint32_t)n;

@@ -408,10 +408,6 @@ enum engine_refusal {
 /* No worker holds the request. */
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
-/* The app's promise, and workers for that. */
-void engine_need(
-    struct engine *e, uint32_t app, tspan target_wait, uint32_t need);
-
 /*
  * The core as the daemon drives it, with a backlog in front of each app such as
  * the kernel has. conf must outlive it; seed: of the core's own jitters.
