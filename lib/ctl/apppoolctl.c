@@ -335,14 +335,10 @@ read_command(struct line *l, const char *const *words)
 		return true;
 	nearest = command_nearest(words[0]);
 	if (nearest == NULL)
-		(void)fprintf(stderr,
-		    "apppoolctl: unknown command %s; `apppoolctl -h` lists "
-		    "all\n",
-		    words[0]);
+		warnx(
+		    "unknown command %s; `apppoolctl -h` lists all", words[0]);
 	else
-		(void)fprintf(stderr,
-		    "apppoolctl: unknown command %s; is %s meant?\n", words[0],
-		    nearest);
+		warnx("unknown command %s; is %s meant?", words[0], nearest);
 	return false;
 }
 
@@ -381,14 +377,13 @@ check_line(struct line *l)
 		if (!check_option(l->command, g))
 			return false;
 	if (l->nargs > c->most)
-		(void)fprintf(stderr, "apppoolctl: unexpected argument: %s\n",
-		    l->words[1 + c->most]);
+		warnx("unexpected argument: %s", l->words[1 + c->most]);
 	if (l->command == COMMAND_TOP && l->daemon.json)
 		wrong = "-j is not for top";
 	else if (l->command == COMMAND_SIMULATE && l->daemon.socket != NULL)
 		wrong = "-s is not for simulate, which asks no daemon";
 	if (wrong != NULL)
-		(void)fprintf(stderr, "apppoolctl: %s\n", wrong);
+		warnx("%s", wrong);
 	if (wrong != NULL || l->nargs < c->least || l->nargs > c->most) {
 		(void)usage(stderr, l->command);
 		return false;
@@ -397,9 +392,7 @@ check_line(struct line *l)
 	    (conf_parse_span(timeout, &l->daemon.timeout) &&
 		l->daemon.timeout > 0 && l->daemon.timeout <= TIMEOUT_MAX))
 		return true;
-	(void)fprintf(stderr,
-	    "apppoolctl: --timeout: '%s' is not a duration like 500ms or 5s, "
-	    "1d at most\n",
+	warnx("--timeout: '%s' is not a duration like 500ms or 5s, 1d at most",
 	    timeout);
 	return false;
 }
@@ -417,16 +410,13 @@ run_top(struct line *l)
 	if (text != NULL &&
 	    (!conf_parse_span(text, &interval) || interval < INTERVAL_MIN ||
 		interval > INTERVAL_MAX)) {
-		(void)fprintf(stderr,
-		    "apppoolctl: --interval: '%s' is not a duration from 100ms "
-		    "to 1h\n",
+		warnx("--interval: '%s' is not a duration from 100ms to 1h",
 		    text);
 		return EX_USAGE;
 	}
 	if (number != NULL &&
 	    (!number_parse(number, strlen(number), &count) || count == 0)) {
-		(void)fprintf(stderr,
-		    "apppoolctl: -n: '%s' is not a number from 1 on\n", number);
+		warnx("-n: '%s' is not a number from 1 on", number);
 		return EX_USAGE;
 	}
 	l->daemon.timeout = PATIENCE;
@@ -489,7 +479,7 @@ run_line(struct line *l)
 		if (fgets(answer, sizeof(answer), stdin) != NULL &&
 		    (answer[0] == 'y' || answer[0] == 'Y'))
 			break;
-		(void)fputs("apppoolctl: not stopped\n", stderr);
+		warnx("not stopped");
 		return CTL_REFUSED;
 	case COMMAND_TOP:
 		return run_top(l);
@@ -510,8 +500,7 @@ main(int argc, char **argv)
 
 	/* Standard output is checked before a file of ours takes its number. */
 	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
-		(void)fprintf(
-		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		warn("stdout");
 		return EX_IOERR;
 	}
 	if (descriptors_fix() == -1)

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <err.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -25,12 +26,14 @@
 static void __attribute__((format(printf, 2, 3)))
 ask_say(const struct ask *daemon, const char *fmt, ...)
 {
+	FILE *to = daemon->errors == NULL ? stderr : daemon->errors;
 	va_list ap;
 
+	(void)fputs("apppoolctl: ", to);
 	va_start(ap, fmt);
-	(void)vfprintf(
-	    daemon->errors == NULL ? stderr : daemon->errors, fmt, ap);
+	(void)vfprintf(to, fmt, ap);
 	va_end(ap);
+	(void)fputs("\n", to);
 }
 
 /* --- the way there ------------------------------------------------------ */
@@ -50,10 +53,9 @@ find_socket(const struct ask *daemon)
 	if (path == NULL && !named)
 		return strdup(CONF_DEFAULT_CONTROL);
 	if (path == NULL) {
-		ask_say(daemon, "apppoolctl: cannot read %s: %s\n", file,
-		    strerror(errno));
+		ask_say(daemon, "cannot read %s: %s", file, strerror(errno));
 	} else if (*path == '\0') {
-		ask_say(daemon, "apppoolctl: %s has no control socket\n", file);
+		ask_say(daemon, "%s has no control socket", file);
 		free(path);
 		path = NULL;
 	}
@@ -71,21 +73,19 @@ tell_unconnected(const struct ask *daemon, const char *path)
 		    tspan_to_seconds(daemon->appears));
 	if (errno == EACCES || errno == EPERM) {
 		ask_say(daemon,
-		    "apppoolctl: permission denied: %s is for root, the user "
-		    "of the daemon and members of control_group\n",
+		    "permission denied: %s is for root, the user "
+		    "of the daemon and members of control_group",
 		    path);
 		return EX_NOPERM;
 	}
 	if (errno == ENOENT)
-		ask_say(daemon, "apppoolctl: no daemon%s: there is no %s\n",
-		    within, path);
+		ask_say(daemon, "no daemon%s: there is no %s", within, path);
 	else if (errno == ECONNREFUSED)
-		ask_say(daemon,
-		    "apppoolctl: no daemon%s: nobody listens at %s\n", within,
-		    path);
+		ask_say(
+		    daemon, "no daemon%s: nobody listens at %s", within, path);
 	else
-		ask_say(daemon, "apppoolctl: cannot connect to %s: %s\n", path,
-		    strerror(errno));
+		ask_say(
+		    daemon, "cannot connect to %s: %s", path, strerror(errno));
 	return EX_UNAVAILABLE;
 }
 
@@ -231,16 +231,16 @@ ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 	enum answer_end end;
 
 	if (from == NULL) {
-		ask_say(daemon, "apppoolctl: %s\n", strerror(errno));
+		ask_say(daemon, "%s", strerror(errno));
 		return EX_OSERR;
 	}
 	end = ask_show(from, to, terminal, daemon->json, &error);
 	(void)fclose(from);
 	if (ferror(to)) {
-		ask_say(daemon, "apppoolctl: stdout: %s\n", strerror(errno));
+		ask_say(daemon, "stdout: %s", strerror(errno));
 		status = EX_IOERR;
 	} else if (source.error == ETIMEDOUT) {
-		ask_say(daemon, "apppoolctl: not within %g s\n",
+		ask_say(daemon, "not within %g s",
 		    tspan_to_seconds(daemon->timeout));
 		status = CTL_REFUSED;
 	} else if (error != NULL) {
@@ -248,12 +248,10 @@ ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 		bool misuse = strncmp(error, "usage: ", 7) == 0 ||
 		    strncmp(error, "unknown command ", 16) == 0;
 
-		ask_say(daemon, "apppoolctl: %s\n", error);
+		ask_say(daemon, "%s", error);
 		status = misuse ? EX_USAGE : CTL_REFUSED;
 	} else if (end == ANSWER_CUT) {
-		ask_say(daemon,
-		    "apppoolctl: the daemon has ended, or cut the answer "
-		    "off\n");
+		ask_say(daemon, "the daemon has ended, or cut the answer off");
 		status = EX_UNAVAILABLE;
 	}
 	free(error);
@@ -278,14 +276,13 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 	(void)strlcpy(line, daemon->json ? "json" : first, room);
 	for (; *words != NULL; words++) {
 		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
-			ask_say(daemon, "apppoolctl: \"%s\" is not one word\n",
-			    *words);
+			ask_say(daemon, "\"%s\" is not one word", *words);
 			return EX_USAGE;
 		}
 		if (line[0] != '\0')
 			(void)strlcat(line, " ", room);
 		if (strlcat(line, *words, room) >= room) {
-			ask_say(daemon, "apppoolctl: too many words\n");
+			ask_say(daemon, "too many words");
 			return EX_USAGE;
 		}
 	}
@@ -313,7 +310,7 @@ ask_put(const struct text *t)
 {
 	if (fwrite(t->data, 1, t->len, stdout) == t->len && fflush(stdout) == 0)
 		return EX_OK;
-	perror("apppoolctl: stdout");
+	warn("stdout");
 	return EX_IOERR;
 }
 
@@ -329,20 +326,20 @@ ask_json(const struct ask *daemon, const char *const *words, json_t **out)
 
 	json.json = true;
 	if (to == NULL) {
-		ask_say(daemon, "apppoolctl: %s\n", strerror(errno));
+		ask_say(daemon, "%s", strerror(errno));
 		return EX_OSERR;
 	}
 	status = ask_daemon(&json, words, to);
 	if (fclose(to) == EOF) {
-		ask_say(daemon, "apppoolctl: %s\n", strerror(errno));
+		ask_say(daemon, "%s", strerror(errno));
 		status = EX_OSERR;
 	}
 	if (status == EX_OK) {
 		*out = json_loadb(answer, len, 0, &why);
 		if (!json_is_object(*out)) {
 			ask_say(daemon,
-			    "apppoolctl: the daemon answers otherwise: %s; "
-			    "another version?\n",
+			    "the daemon answers otherwise: %s; "
+			    "another version?",
 			    why.text);
 			json_decref(*out);
 			status = EX_PROTOCOL;

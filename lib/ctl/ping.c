@@ -7,6 +7,7 @@
 #include <sys/time.h>
 
 #include <arpa/inet.h>
+#include <err.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -509,9 +510,8 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 
 	path = path == NULL ? "/" : path;
 	if (!is_path(path)) {
-		(void)fputs("apppoolctl: --path: a path begins with /, is "
-			    "printable and without spaces\n",
-		    stderr);
+		warnx("--path: a path begins with /, is printable and without "
+		      "spaces");
 		return EX_USAGE;
 	}
 	status = ask_json(daemon, words, &where);
@@ -527,9 +527,8 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	    named != NULL && strcmp(named, known) != 0)
 		++*protocol;
 	if (named == NULL || p.address == NULL || known == NULL) {
-		(void)fputs("apppoolctl: the daemon does not know ping as we "
-			    "do: another version?\n",
-		    stderr);
+		warnx("the daemon does not know ping as we do: another "
+		      "version?");
 		json_decref(where);
 		return EX_UNAVAILABLE;
 	}
