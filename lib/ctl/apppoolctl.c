@@ -1,7 +1,6 @@
 /* apppoolctl(8): its options, its help, and which of its commands is run. */
 
 #include <err.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
