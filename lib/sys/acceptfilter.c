@@ -38,13 +38,6 @@
 #define SYS_accept SYS_accept4
 #endif
 
-/* Calls that take 16-bit numbers without this suffix on old platforms. */
-#ifdef SYS_setresuid32
-#define CALL(name) SYS_##name##32
-#else
-#define CALL(name) SYS_##name
-#endif
-
 /* The half of a 64-bit argument that an int is in. */
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define INT_HALF 4
@@ -99,12 +92,13 @@ static const struct sock_filter lines[LINES] = {
 	IF(IS_ACCEPT4, SYS_accept4, LOAD_FIRST, IS_ACCEPT),
 	IF(IS_ACCEPT, SYS_accept, LOAD_FIRST, IS_RING),
 	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_SETUID),
-	IF(IS_SETUID, CALL(setuid), LOAD_FIRST, IS_SETGID),
-	IF(IS_SETGID, CALL(setgid), LOAD_FIRST, IS_SETREUID),
-	IF(IS_SETREUID, CALL(setreuid), LOAD_FIRST, IS_SETREGID),
-	IF(IS_SETREGID, CALL(setregid), LOAD_FIRST, IS_SETRESUID),
-	IF(IS_SETRESUID, CALL(setresuid), LOAD_FIRST, IS_SETRESGID),
-	IF(IS_SETRESGID, CALL(setresgid), LOAD_FIRST, IS_PRCTL),
+	IF(IS_SETUID, ACCEPTFILTER_CALL(setuid), LOAD_FIRST, IS_SETGID),
+	IF(IS_SETGID, ACCEPTFILTER_CALL(setgid), LOAD_FIRST, IS_SETREUID),
+	IF(IS_SETREUID, ACCEPTFILTER_CALL(setreuid), LOAD_FIRST, IS_SETREGID),
+	IF(IS_SETREGID, ACCEPTFILTER_CALL(setregid), LOAD_FIRST, IS_SETRESUID),
+	IF(IS_SETRESUID, ACCEPTFILTER_CALL(setresuid), LOAD_FIRST,
+	    IS_SETRESGID),
+	IF(IS_SETRESGID, ACCEPTFILTER_CALL(setresgid), LOAD_FIRST, IS_PRCTL),
 	IF(IS_PRCTL, SYS_prctl, LOAD_OPTION, ALLOW),
 	LOAD(LOAD_OPTION, FIELD(args) + INT_HALF),
 	IF(IS_DUMPABLE, PR_SET_DUMPABLE, LOAD_FIRST, ALLOW),

@@ -16,6 +16,13 @@
 #define ACCEPTFILTER_FIRST 0x61707070U
 #define ACCEPTFILTER_SECOND 0x6f6f6c64U
 
+/* Calls that take 16-bit numbers without this suffix on old platforms. */
+#ifdef SYS_setresuid32
+#define ACCEPTFILTER_CALL(name) SYS_##name##32
+#else
+#define ACCEPTFILTER_CALL(name) SYS_##name
+#endif
+
 /*
  * Whether this process may install the filter, and guard the process that
  * answers, without giving up that programs gain rights by being set-user-ID.

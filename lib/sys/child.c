@@ -42,17 +42,6 @@
 #define SIGNALS 64
 #define SIGSET_BYTES (SIGNALS / 8)
 
-/* Calls that take 16-bit numbers without this suffix on old platforms. */
-#ifdef SYS_setresuid32
-#define CALL_SETGROUPS SYS_setgroups32
-#define CALL_SETRESGID SYS_setresgid32
-#define CALL_SETRESUID SYS_setresuid32
-#else
-#define CALL_SETGROUPS SYS_setgroups
-#define CALL_SETRESGID SYS_setresgid
-#define CALL_SETRESUID SYS_setresuid
-#endif
-
 struct start {
 	const struct child_spec *spec;
 	struct child_result *result;
@@ -87,7 +76,8 @@ open_output(struct start *st)
 	const gid_t gid = (gid_t)setfsgid((gid_t)-1);
 
 	if (s->set_identity) {
-		if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1)
+		if (syscall(ACCEPTFILTER_CALL(setgroups), s->ngroups,
+			s->groups) == -1)
 			return -1;
 		(void)setfsgid(s->gid);
 		(void)setfsuid(s->uid);
@@ -165,8 +155,9 @@ set_identity(struct start *st)
 {
 	const struct child_spec *s = st->spec;
 
-	if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1 ||
-	    syscall(CALL_SETRESGID, s->gid, s->gid, s->gid, 0,
+	if (syscall(ACCEPTFILTER_CALL(setgroups), s->ngroups, s->groups) ==
+		-1 ||
+	    syscall(ACCEPTFILTER_CALL(setresgid), s->gid, s->gid, s->gid, 0,
 		ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND) == -1)
 		return -1;
 	/* A process that is not root's would keep these in the next step. */
@@ -174,7 +165,7 @@ set_identity(struct start *st)
 		return -1;
 	if (s->filter_accept && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == -1)
 		return -1;
-	if (syscall(CALL_SETRESUID, s->uid, s->uid, s->uid, 0,
+	if (syscall(ACCEPTFILTER_CALL(setresuid), s->uid, s->uid, s->uid, 0,
 		ACCEPTFILTER_FIRST, ACCEPTFILTER_SECOND) == -1)
 		return -1;
 	return s->filter_accept ? acceptfilter_guard() : 0;

@@ -34,10 +34,7 @@ struct walk {
 	char *why;
 };
 
-static int walk_refuse(struct walk *w, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static int
+static int __attribute__((format(printf, 2, 3)))
 walk_refuse(struct walk *w, const char *fmt, ...)
 {
 	va_list ap;
