@@ -191,10 +191,9 @@ build_app(struct build *b, struct section *section)
 		findings_mistake(b->findings, stmt->where,
 		    "app '%s': a name is made of letters, digits and '_.-'",
 		    title);
-	for (size_t i = b->conf->apps_len; i > 0; i--) {
+	for (size_t i = b->conf->apps_len; i > 0; i--)
 		if (strcmp(b->apps[i - 1]->stmt->values[0], title) == 0)
 			first = b->apps[i - 1]->stmt;
-	}
 	if (first != NULL)
 		findings_mistake(b->findings, stmt->where,
 		    "app '%s' is defined twice (first at %s:%d)", title,
@@ -209,10 +208,9 @@ build_app(struct build *b, struct section *section)
 
 	/* The handoff decides which other options are allowed. */
 	set_app_option(b, section, handoff, app);
-	for (size_t i = 0; i < options_app_len; i++) {
+	for (size_t i = 0; i < options_app_len; i++)
 		if (&options_app[i] != handoff)
 			set_app_option(b, section, &options_app[i], app);
-	}
 	where = build_where(b, app, "listen");
 	app->listen.file = arena_strdup(b->arena, where.source->path);
 	app->listen.line = where.line;
@@ -271,14 +269,12 @@ build_conf(struct build *b)
 	b->conf->apps = arena_alloc(b->arena, len + 1, sizeof(*b->conf->apps));
 	b->apps = arena_alloc(work, len + 1, sizeof(*b->apps));
 	set_section(b, b->global, options_global_len, b->conf);
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < len; i++)
 		if (sections[i]->stmt->form == FORM_SECTION)
 			build_defaults(b, sections[i]);
-	}
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < len; i++)
 		if (sections[i]->stmt->form == FORM_TITLED)
 			build_app(b, sections[i]);
-	}
 	return true;
 }
 

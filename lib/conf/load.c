@@ -110,13 +110,12 @@ conf_control_path(const char *file)
 
 	parse_file(&parse, file, &ignored);
 	error = parse.sources->error;
-	STAILQ_FOREACH(s, &parse.stmts, next) {
+	STAILQ_FOREACH(s, &parse.stmts, next)
 		if (s->option == control && s->values[0][0] != '\0')
 			path = source_join(
 			    &work, s->where.source->dir, s->values[0]);
 		else if (s->option == control)
 			path = "";
-	}
 	if (error == 0) {
 		out = strdup(path);
 		error = ENOMEM;
@@ -131,10 +130,9 @@ conf_control_path(const char *file)
 const struct conf_app *
 conf_find_app(const struct conf *conf, const char *name)
 {
-	for (size_t i = 0; i < conf->apps_len; i++) {
+	for (size_t i = 0; i < conf->apps_len; i++)
 		if (strcmp(conf->apps[i].name, name) == 0)
 			return &conf->apps[i];
-	}
 	return NULL;
 }
 
@@ -216,10 +214,9 @@ conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 	const struct conf_identity *b = &new->program.identity;
 	unsigned bits = 0;
 
-	for (size_t i = 0; i < options_app_len; i++) {
+	for (size_t i = 0; i < options_app_len; i++)
 		if (!value_same(old->values[i], new->values[i]))
 			bits |= options_app[i].cost;
-	}
 	/* The same name may mean another user than before. */
 	if (a->change != b->change || a->uid != b->uid || a->gid != b->gid ||
 	    a->groups_len != b->groups_len ||

@@ -185,10 +185,9 @@ options_find(bool in_app, const char *name)
 	const struct option *o = in_app ? options_app : options_global;
 	size_t len = in_app ? options_app_len : options_global_len;
 
-	for (size_t i = 0; i < len; i++) {
+	for (size_t i = 0; i < len; i++)
 		if (strcmp(o[i].name, name) == 0)
 			return &o[i];
-	}
 	return NULL;
 }
 

@@ -163,11 +163,10 @@ include_refused(struct parser *p, const struct source *source)
 
 	if (source->error != 0)
 		return source_why(a, source->error, SOURCE_MAX);
-	for (unsigned i = 0; i < p->depth; i++) {
+	for (unsigned i = 0; i < p->depth; i++)
 		if (p->open[i]->dev == source->dev &&
 		    p->open[i]->ino == source->ino)
 			return "the file includes itself";
-	}
 	if (p->depth == INCLUDE_DEPTH_MAX)
 		return arena_printf(a, "includes are nested more than %d deep",
 		    INCLUDE_DEPTH_MAX);

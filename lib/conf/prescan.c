@@ -314,10 +314,9 @@ line_rest(struct token *t)
 static bool
 has_bad(const struct prescan *p, const struct token *last)
 {
-	for (const struct token *t = p->at; t <= last; t++) {
+	for (const struct token *t = p->at; t <= last; t++)
 		if (t->bad)
 			return true;
-	}
 	return false;
 }
 
@@ -417,10 +416,9 @@ check_name(struct prescan *p, struct stmt *s)
 static const struct token *
 out_of_order(const struct token *t, const struct token *end)
 {
-	for (bool value = true; t < end; t++, value = !value) {
+	for (bool value = true; t < end; t++, value = !value)
 		if (value ? !token_is_text(t) : t->kind != TOKEN_COMMA)
 			return t;
-	}
 	return NULL;
 }
 

@@ -341,10 +341,9 @@ app_path(const struct conf_app *app)
 {
 	const char *path = NULL;
 
-	for (char **e = app->program.environment; *e != NULL; e++) {
+	for (char **e = app->program.environment; *e != NULL; e++)
 		if (strncmp(*e, "PATH=", 5) == 0)
 			return *e + 5;
-	}
 	if (!app->program.clear_environment)
 		path = getenv("PATH");
 	return path != NULL && *path != '\0' ? path : plain_path;

@@ -172,10 +172,9 @@ findings_add(struct findings *f, bool mistake, struct where where,
 	 */
 	if (vsnprintf(text, sizeof(text), fmt, ap) > TEXT_MAX)
 		strcpy(text + TEXT_MAX, "...");
-	for (char *p = text; *p != '\0'; p++) {
+	for (char *p = text; *p != '\0'; p++)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';
-	}
 	f->list = arena_grow(f->arena, f->list, f->len, sizeof(*f->list));
 	f->list[f->len] = (struct finding){ where, f->len, mistake,
 		arena_strdup(f->arena, text) };

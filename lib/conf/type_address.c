@@ -279,18 +279,16 @@ limit_words(char *text, struct conf_limit *out)
 	uint64_t numbers[2];
 	size_t n = 0;
 
-	for (char *w; n < 6 && (w = strsep(&text, " ")) != NULL;) {
+	for (char *w; n < 6 && (w = strsep(&text, " ")) != NULL;)
 		if (*w != '\0')
 			words[n++] = w;
-	}
 	if (n != 5 || strlen(words[1]) > LIMIT_KEY_MAX ||
 	    !conf_parse_span(words[4], &out->timeout))
 		return false;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 2; i++)
 		if (!type_parse_uint(words[2 + i], &numbers[i]) ||
 		    numbers[i] == 0 || numbers[i] > INT32_MAX)
 			return false;
-	}
 	out->server = words[0];
 	out->key = words[1];
 	out->workers = (unsigned)numbers[0];

@@ -94,10 +94,9 @@ conf_parse_span(const char *text, tspan *out)
 	tspan length = *unit == '\0' ? TSPAN_SECONDS(1) : 0;
 	double span;
 
-	for (size_t i = 0; i < SPAN_UNITS; i++) {
+	for (size_t i = 0; i < SPAN_UNITS; i++)
 		if (strcmp(unit, span_units[i].name) == 0)
 			length = span_units[i].length;
-	}
 	if (whole + part == 0 || length == 0 || whole > 12 || part > 9)
 		return false;
 	span = strtod(text, NULL) * (double)length;

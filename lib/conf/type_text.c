@@ -316,10 +316,9 @@ static const int facilities[] = { LOG_DAEMON, LOG_USER, LOG_LOCAL0, LOG_LOCAL1,
 static const char *
 word_of(const char *const *words, unsigned value)
 {
-	for (; *words != NULL; words++) {
+	for (; *words != NULL; words++)
 		if (**words != '=' && value-- == 0)
 			break;
-	}
 	return *words;
 }
 

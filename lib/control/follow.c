@@ -44,7 +44,7 @@ follow_new(const struct ring *events, char *const *args, bool json,
 	f->json = json;
 	f->end = events->next;
 	text_init(&f->piece, PIECE_MAX);
-	for (; *args != NULL && *why_out == NULL; args++) {
+	for (; *args != NULL && *why_out == NULL; args++)
 		if (strcmp(*args, "-f") == 0)
 			f->on = true;
 		else if (strcmp(*args, "-n") == 0 && args[1] == NULL)
@@ -60,7 +60,6 @@ follow_new(const struct ring *events, char *const *args, bool json,
 			*why_out = "one app at most";
 		else
 			f->app = *args;
-	}
 	if (*why_out != NULL) {
 		follow_free(f);
 		return NULL;

@@ -255,7 +255,7 @@ title_put(const char *before, const char *s, FILE *out)
 	(void)fputs(before, out);
 	text_init(&t, 65536);
 	text_escaped(&t, s, strlen(s));
-	for (size_t i = 0; i < t.len; i++) {
+	for (size_t i = 0; i < t.len; i++)
 		if (t.data[i] == '&')
 			(void)fputs("&amp;", out);
 		else if (t.data[i] == '<')
@@ -264,7 +264,6 @@ title_put(const char *before, const char *s, FILE *out)
 			(void)fputs("&gt;", out);
 		else
 			(void)fputc(t.data[i], out);
-	}
 	text_fini(&t);
 }
 

@@ -140,10 +140,9 @@ arrange_descriptors(struct start *st)
 		if (st->fds[i] == -1)
 			return -1;
 	}
-	for (unsigned i = 0; i < st->nfds; i++) {
+	for (unsigned i = 0; i < st->nfds; i++)
 		if (dup2(st->fds[i], (int)i) == -1)
 			return -1;
-	}
 	if (close_range(st->nfds, ~0U, 0) == -1)
 		return -1;
 	return st->spec->opened ? fcntl((int)st->nfds - 1, F_SETFD, FD_CLOEXEC)
@@ -447,10 +446,9 @@ reap_peek(pid_t pid, struct reap_death *out)
 	siginfo_t info = { 0 };
 
 	while (waitid(pid == 0 ? P_ALL : P_PID, (id_t)pid, &info,
-		   WEXITED | WNOHANG | WNOWAIT) == -1) {
+		   WEXITED | WNOHANG | WNOWAIT) == -1)
 		if (errno != EINTR)
 			return false;
-	}
 	if (info.si_pid == 0)
 		return false;
 	out->pid = info.si_pid;

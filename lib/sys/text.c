@@ -126,10 +126,9 @@ text_char_length(const char *p, size_t len)
 	}
 	if (b[1] < low || b[1] > high)
 		return 0;
-	for (size_t i = 2; i < n; i++) {
+	for (size_t i = 2; i < n; i++)
 		if (b[i] < 0x80 || b[i] > 0xbf)
 			return 0;
-	}
 	return n;
 }
 

@@ -315,12 +315,11 @@ find_path(struct MHD_Connection *connection, const char *url)
 	const char *accept = MHD_lookup_connection_value(
 	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		if (strcmp(paths[i].path, url) == 0 &&
 		    (paths[i].question != ANSWERS_OPENMETRICS ||
 			prefers_openmetrics(accept)))
 			return &paths[i];
-	}
 	return NULL;
 }
 
@@ -346,15 +345,14 @@ answer_path(struct answers *all, const struct path *p, const struct question *q)
 	to = open_memstream(&text, &len);
 	if (to == NULL)
 		return (struct answer){ NULL, code };
-	if (p->kind == KIND_HISTORY) {
+	if (p->kind == KIND_HISTORY)
 		history_write(&all->history, to);
-	} else if (p->kind == KIND_ANSWER) {
+	else if (p->kind == KIND_ANSWER)
 		(void)fwrite(q->answer, 1, q->answer_len, to);
-	} else if (history_write_failed(q->answer, to)) {
+	else if (history_write_failed(q->answer, to))
 		code = MHD_HTTP_SERVICE_UNAVAILABLE;
-	} else {
+	else
 		(void)fputs("ok\n", to);
-	}
 	if (fclose(to) != 0) {
 		free(text);
 		text = NULL;

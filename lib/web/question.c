@@ -123,15 +123,14 @@ question_go_on(struct question *q, int64_t now)
 			q->size = size;
 		}
 		n = recv(q->fd, q->coming + q->len, q->size - q->len - 1, 0);
-		if (n > 0) {
+		if (n > 0)
 			q->len += (size_t)n;
-		} else if (n == 0) {
+		else if (n == 0)
 			question_judge(q, now);
-		} else if (errno == EAGAIN) {
+		else if (errno == EAGAIN)
 			break;
-		} else if (errno != EINTR) {
+		else if (errno != EINTR)
 			question_fail(q, strerror(errno), now);
-		}
 	}
 	if (q->fd != -1 && now >= q->deadline)
 		question_fail(q, "the daemon does not answer", now);

@@ -219,10 +219,9 @@ site_accept(struct site *s, int fd)
 			session_end(s, x);
 		return;
 	}
-	TAILQ_FOREACH(x, &s->sessions, next) {
+	TAILQ_FOREACH(x, &s->sessions, next)
 		if (!x->busy && x->until != INT64_MAX && idle++ == 0)
 			first = x;
-	}
 	if (idle > IDLE_MAX)
 		session_cut(first);
 }
