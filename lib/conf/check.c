@@ -181,8 +181,6 @@ check_one_app(struct build *b, struct conf_app *app)
 	    o->prefetch > 0 && !o->prefetch_auto);
 }
 
-/* ---- two addresses in each other's way ---- */
-
 /*
  * True if one of the addresses could not be bound while the other listens.
  * Their texts are canonical.
@@ -295,8 +293,6 @@ check_sum(struct build *b)
 		    "(%u)",
 		    (uintmax_t)sum, b->conf->max_processes);
 }
-
-/* ---- outside of the file ---- */
 
 /* The app (NULL: a global option) that refers to something outside the file. */
 struct outside {
@@ -507,7 +503,6 @@ check_program(const struct outside *o)
 		  "\"ARGUMENT\" })");
 }
 
-/* Whether the argument looks like a file that the program reads. */
 static bool
 looks_like_file(const char *text)
 {

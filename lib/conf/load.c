@@ -14,7 +14,6 @@
 
 /* ---- loading ---- */
 
-/* Returns the values of all options as they would be written. */
 static char **
 print_values(
     const struct option *options, size_t len, const void *base, struct arena *a)

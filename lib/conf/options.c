@@ -197,8 +197,6 @@ options_allowed(const struct option *o, enum conf_handoff handoff)
 	return o->handoffs == ALL || (o->handoffs & BIT(handoff)) != 0;
 }
 
-/* ---- names in files ---- */
-
 /* Names outside of sections that are no options. */
 static const struct {
 	const char *name;
@@ -222,8 +220,6 @@ other_find(const char *name)
 		i++;
 	return i;
 }
-
-/* ---- names in files of other pool managers, servers and supervisors ---- */
 
 /*
  * Our options, and what they are called there, without regard to case, and to
@@ -339,7 +335,6 @@ name_belongs(const struct stmt *s, const char *option)
 	return s->section != NULL ? ", outside of sections" : ", in an app";
 }
 
-/* Reports a name that is unknown or in the wrong place. */
 static void
 name_unknown(struct findings *f, const struct stmt *s, const struct token *t)
 {
@@ -375,7 +370,6 @@ name_unknown(struct findings *f, const struct stmt *s, const struct token *t)
 		findings_mistake(f, s->where, "unknown %s '%s'", what, name);
 }
 
-/* Reports a name without a sign behind it. */
 static void
 name_alone(struct findings *f, const struct stmt *s, const struct token *t)
 {

@@ -21,7 +21,6 @@ static const char plain_path[] = "/usr/local/bin:/usr/bin:/bin";
 
 /* ---- users and groups ---- */
 
-/* False if text is no number of a user or group. */
 static bool
 parse_id(const char *text, unsigned *out)
 {
@@ -441,7 +440,6 @@ resolve_program(struct build *b, struct conf_app *app)
 	type_break(app, b->arena, "%s", why);
 }
 
-/* Reads the answer to connections that are turned away. */
 static void
 resolve_reply(struct build *b, struct conf_app *app)
 {

@@ -36,10 +36,8 @@ struct arena {
 	struct arena_block *blocks; /* the newest first, or NULL */
 };
 
-/* Frees all memory of the arena. */
 void arena_fini(struct arena *a);
 
-/* Returns n elements of size bytes each. */
 void *arena_alloc(struct arena *a, size_t n, size_t size);
 
 /*
@@ -218,7 +216,6 @@ extern const size_t options_app_len;
  */
 const struct option *options_find(bool in_app, const char *name);
 
-/* True if apps of that handoff may set the option. */
 bool options_allowed(const struct option *o, enum conf_handoff handoff);
 
 /* The words and signs of a file. */

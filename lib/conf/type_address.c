@@ -382,8 +382,6 @@ limit_print(const struct option *o, const void *base, struct arena *a)
 
 const struct type type_limit = { false, limit_parse, limit_print };
 
-/* ---- for those who listen there ---- */
-
 void
 conf_listen_spec(const struct conf_listen *l, struct listener_spec *out)
 {

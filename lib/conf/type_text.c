@@ -43,8 +43,6 @@ type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* ---- quotes ---- */
-
 /* The text as libconfuse reads it back. */
 static char *
 type_quote(struct arena *a, const char *text)

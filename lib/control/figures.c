@@ -718,8 +718,6 @@ write_metric(struct status *st)
 	return 1;
 }
 
-/* --- pieces ------------------------------------------------------------- */
-
 const char *
 figures_next(struct status *st, size_t *len_out)
 {

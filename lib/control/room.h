@@ -381,7 +381,6 @@ void client_wait_while(
 void client_tell(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Adds an object of JSON with this key alone. */
 void client_tell_as(struct client *cl, const char *key, const char *text);
 
 /* Adds the last line of an unsuccessful answer. */

@@ -237,7 +237,6 @@ take_worker(struct status *st, const struct status_app *a,
 	row->request = keep_string(st, worker_request(w));
 }
 
-/* The workers, each in the places of its app. */
 static bool
 take_workers(struct status *st, const uint32_t *by)
 {

@@ -99,7 +99,6 @@ target_subject(const struct supervisor *s, char *const *words)
 
 /* --- targets ------------------------------------------------------------ */
 
-/* Adds an app, or its worker, unless it is among them. */
 static void
 add_target(struct targets *all, const struct group *g, const struct worker *w)
 {
@@ -196,7 +195,6 @@ chosen_app(struct client *cl)
 	return NULL;
 }
 
-/* The news of an app that has failed. */
 static void
 tell_failed(struct client *cl, const char *is)
 {

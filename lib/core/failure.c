@@ -2,7 +2,6 @@
 
 #include "core/mechanism.h"
 
-/* Whether an end of this kind is the fault of the program. */
 static bool
 failure_is_fault(
     const struct pool *p, const struct process *x, enum process_end end)

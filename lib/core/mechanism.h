@@ -67,7 +67,6 @@ room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 /* Empties the lists that the app has by its options. */
 void room_init(struct pool *p, uint32_t app);
 
-/* Whether the process may be given a connection. */
 bool room_has(const struct pool *p, uint32_t process);
 
 /* Puts the process on the list where it belongs now; or takes it off. */

@@ -267,8 +267,6 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 	}
 }
 
-/* --- stopping everything ------------------------------------------------ */
-
 void
 pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 {

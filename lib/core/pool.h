@@ -205,7 +205,6 @@ void pool_limit_moved(struct pool *p, uint32_t app, tstamp now);
 void pool_start_queued(
     struct pool *p, uint32_t process, bool queued, tstamp now);
 
-/* ACTION_SPAWN succeeded. */
 void pool_spawned(struct pool *p, uint32_t process, tstamp now);
 
 /*

@@ -317,7 +317,6 @@ process_escalate(struct pool *p, uint32_t process, enum process_step step,
 
 /* --- deadlines ----------------------------------------------------------- */
 
-/* When the next step of stopping is due. */
 static tstamp
 process_step_due(const struct pool *p, const struct process *x)
 {

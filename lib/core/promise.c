@@ -235,8 +235,6 @@ promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
 	}
 }
 
-/* --- starts and stops ---------------------------------------------------- */
-
 void
 promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)
 {

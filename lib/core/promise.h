@@ -141,7 +141,6 @@ promise_served(struct promise *p, tspan took)
 	p->square += t * t;
 }
 
-/* Estimates the need anew, if time has passed. */
 void promise_update(
     struct promise *p, const struct promise_terms *t, tstamp now);
 

@@ -25,7 +25,6 @@
 
 /* --- prefetched connections ---------------------------------------------- */
 
-/* The connection is not prefetched any more. */
 static void
 queue_unprefetch(struct pool *p, uint32_t conn)
 {
@@ -197,7 +196,6 @@ queue_best_ahead(const struct pool *p, const struct app *a)
 	return ILIST_NONE;
 }
 
-/* The process for the next connection, or ILIST_NONE. */
 static uint32_t
 queue_best(struct pool *p, uint32_t app)
 {
@@ -280,7 +278,6 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	(void)process_spend(p, process);
 }
 
-/* Hands out what waits, as far as there is room. */
 static void
 queue_serve(struct pool *p, uint32_t app)
 {
@@ -433,8 +430,6 @@ queue_forget_locks(struct pool *p, uint32_t app)
 	}
 }
 
-/* --- settling ------------------------------------------------------------- */
-
 tstamp
 queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 {
@@ -481,8 +476,6 @@ queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 		at = tstamp_min(at, a->limit.after);
 	return at;
 }
-
-/* --- other options ------------------------------------------------------- */
 
 void
 queue_change(struct pool *p, uint32_t app, const struct app_options *o)

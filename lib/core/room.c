@@ -73,8 +73,6 @@ room_places(const struct pool *p, uint32_t process)
 	return most - x->conns.count;
 }
 
-/* --- how busy they are ---------------------------------------------------- */
-
 void
 room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 {
@@ -162,8 +160,6 @@ room_file(struct pool *p, uint32_t process)
 	if (x->home >= HOME_ROOM && x->home - HOME_ROOM < a->room.lowest)
 		a->room.lowest = x->home - HOME_ROOM;
 }
-
-/* --- all of them -------------------------------------------------------- */
 
 uint32_t
 room_next(const struct pool *p, uint32_t app, uint32_t process)

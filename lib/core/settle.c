@@ -242,8 +242,6 @@ settle_app(struct pool *p, uint32_t app)
 	settle_numbers(p);
 }
 
-/* --- what apps share ------------------------------------------------------ */
-
 void
 settle_places(struct pool *p)
 {

@@ -424,8 +424,6 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 	return TSTAMP_NEVER;
 }
 
-/* --- for no connection that waits yet ------------------------------------ */
-
 tstamp
 sizing_spare(struct pool *p, uint32_t app, bool act)
 {
@@ -463,8 +461,6 @@ sizing_spare(struct pool *p, uint32_t app, bool act)
 	gate = pool_start_gate(a);
 	return due < gate ? gate : due;
 }
-
-/* --- for the load --------------------------------------------------------- */
 
 tstamp
 sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)

@@ -99,7 +99,6 @@ struct pool {
 	tstamp now; /* of the latest fact */
 };
 
-/* Whether there is a number for one more connection. */
 static inline bool
 tables_have_conn(const struct pool *p)
 {

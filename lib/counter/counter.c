@@ -357,7 +357,6 @@ counter_push(struct counter *c, uint32_t client, uint32_t key, uint32_t workers)
 	return n;
 }
 
-/* Takes the entry off its client's stack, wherever it stands there. */
 static void
 counter_pop(struct counter *c, uint32_t entry)
 {

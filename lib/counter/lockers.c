@@ -96,7 +96,6 @@ locker_unready(struct locker *cl)
 
 /* --- answers ------------------------------------------------------------ */
 
-/* The text to which an answer is added, to be sent soon. */
 static struct text *
 locker_answers(struct locker *cl)
 {

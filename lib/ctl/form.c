@@ -64,7 +64,6 @@ form_string(const json_t *object, const char *path)
 	return json_string_value(form_member(object, path));
 }
 
-/* The columns of a text. */
 static size_t
 form_width(const struct text *t)
 {
@@ -583,7 +582,6 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 		out->len--;
 }
 
-/* Puts all lines, as wide as the terminal. */
 static void
 table_put(struct table *t, struct text *out)
 {

@@ -316,8 +316,6 @@ ping_is_good(const struct ping_answer *a)
 	    a->status < 400 && a->app_status == 0;
 }
 
-/* --- the way there ------------------------------------------------------ */
-
 int
 ping_connect(const char *address, tspan timeout)
 {
@@ -394,7 +392,6 @@ struct ping {
 	struct ping_answer answer;
 };
 
-/* Tells the result. An exit status. */
 static int
 tell_result(const struct ping *p, bool json)
 {

@@ -183,7 +183,6 @@ tally_read(struct tally *t, tstamp given)
 	}
 }
 
-/* Counts a worker in or out. */
 static void
 tally_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
 {
@@ -363,7 +362,6 @@ play_worker(struct engine *e, uint32_t worker)
 	e->exited = ILIST_NONE;
 }
 
-/* The request has been served. */
 static void
 play_request(struct engine *e, uint32_t n)
 {
@@ -535,7 +533,6 @@ engine_turn(struct engine *e)
 	return 1;
 }
 
-/* Adds what is known of each app alone to the total. */
 static void
 engine_total(struct result *r)
 {
@@ -712,7 +709,6 @@ driver_accept(struct pool_driver *d, uint32_t app, uint32_t request, tstamp now)
 	d->conn_of[request] = conn;
 }
 
-/* Accepts what the app has room for. */
 static void
 driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
 {
@@ -733,7 +729,6 @@ driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
 	pool_accept_resumed(&d->pool, app, now);
 }
 
-/* Does what the core wants done. */
 static void
 driver_settle(struct pool_driver *d, tstamp now)
 {

@@ -560,7 +560,6 @@ load_mistake(const struct load_source *l)
 	return l->said.failed ? "the trace is wrong" : l->said.data;
 }
 
-/* Draws the next arrival, or reads it from the trace. */
 static enum load_got
 load_draw(struct load_source *l, struct arrival *out)
 {

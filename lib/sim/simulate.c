@@ -236,7 +236,6 @@ words_read_profile(const char *text, struct profile *out)
 
 /* --- the options -------------------------------------------------------- */
 
-/* Tells what is wrong with the value of an option. */
 _Noreturn static void
 options_misuse(const struct given *g, const char *value, const char *why)
 {
@@ -536,7 +535,6 @@ search_ceiling(const struct search *s, uint32_t n)
 	return MAX(MAX(MIN(most, more), least), conf->max_processes);
 }
 
-/* Whether n processes would do. */
 static bool
 search_try(const struct search *s, uint32_t n)
 {

@@ -161,8 +161,6 @@ acceptfilter_hide(void)
 	return (int)syscall(SYS_capset, THIS_THREAD, none);
 }
 
-/* --- calls -------------------------------------------------------------- */
-
 int
 acceptfilter_install(void)
 {

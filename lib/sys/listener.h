@@ -115,7 +115,6 @@ bool listener_is_broken(const struct listener *l);
 /* Handshakes with our port that are half done; 0 for Unix; -1: unknown. */
 long listener_half_open(const struct listener *l);
 
-/* Whether no connection waits to be accepted. */
 bool listener_is_empty(const struct listener *l);
 
 /* How many connections wait; -1: unknown, as sockets_unix_queue(). */

@@ -132,7 +132,6 @@ struct log_rate {
 bool log_rate_allows(
     struct log_rate *rate, tstamp now, char suffix_out[LOG_SUFFIX]);
 
-/* Logs the message if it may be. */
 void log_limited(struct log_rate *rate, tstamp now, enum log_level level,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
@@ -140,7 +139,6 @@ void log_limited(struct log_rate *rate, tstamp now, enum log_level level,
 #define LOG_TIME 64
 const char *log_time(const struct timespec *at, char buf[LOG_TIME]);
 
-/* The word of a level. */
 const char *log_level_name(enum log_level level);
 
 struct log_style {

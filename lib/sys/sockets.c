@@ -416,8 +416,6 @@ sockets_init(void)
 	(void)sockets_tcp_taken((const void *)&any, true);
 }
 
-/* --- the peer of a Unix socket ---------------------------------------- */
-
 int
 peer_identify(int fd, struct ucred *out)
 {

@@ -30,7 +30,6 @@ text_clear(struct text *t)
 	t->failed = false;
 }
 
-/* Makes room for len more bytes. */
 static bool
 text_reserve(struct text *t, size_t len)
 {

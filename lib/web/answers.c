@@ -145,7 +145,6 @@ answer_of(struct MHD_Response *r, unsigned code, const char *type)
 	return (struct answer){ r, code };
 }
 
-/* A line of plain text. */
 static struct answer
 answer_line(struct answers *all, unsigned code, const char *line)
 {

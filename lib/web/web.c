@@ -193,7 +193,6 @@ session_changed(void *arg, struct MHD_Connection *connection, void **context,
 	}
 }
 
-/* Takes over a connection that apppool_accept() returned. */
 static void
 site_accept(struct site *s, int fd)
 {
@@ -228,7 +227,6 @@ site_accept(struct site *s, int fd)
 
 /* --- turns -------------------------------------------------------------- */
 
-/* How long to wait for a descriptor. */
 static int
 site_timeout(const struct site *s)
 {
@@ -253,7 +251,6 @@ site_timeout(const struct site *s)
 	return at > now ? (int)(at - now) : 0;
 }
 
-/* Does all that is due. */
 static void
 site_turn(struct site *s)
 {

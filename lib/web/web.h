@@ -81,7 +81,6 @@ void history_fini(struct history *h);
  */
 void history_add(struct history *h, const char *metrics, int64_t now);
 
-/* Writes all of it as JSON. */
 void history_write(const struct history *h, FILE *to);
 
 /*
