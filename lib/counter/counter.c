@@ -553,30 +553,12 @@ counter_closed(struct counter *c, uint32_t client, tstamp now)
 	ilist_push_front(&c->free_clients, c->client_links, client);
 }
 
-/* Takes a free place, which may be the first of a new key. */
-static void
-counter_take(struct counter *c, uint32_t client, uint32_t key, uint32_t hash,
-    const struct counter_request *r)
-{
-	uint32_t most =
-	    c->clients[client].own ? c->limits.keys : c->ceilings.keys;
-
-	if (key == ILIST_NONE && c->figures->keys >= most) {
-		c->figures->full_tables++;
-		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
-		return;
-	}
-	if (key == ILIST_NONE)
-		key = key_add(c, hash, r->key, r->len);
-	c->keys[key].holders++;
-	counter_lock(c, counter_push(c, client, key, r->workers));
-}
-
 void
 counter_acquire(struct counter *c, uint32_t client,
     const struct counter_request *r, tstamp now)
 {
 	const struct counter_client *cl = &c->clients[client];
+	const uint32_t most = cl->own ? c->limits.keys : c->ceilings.keys;
 	uint32_t hash, key, holders = 0, waiters = 0;
 
 	assert(cl->open && r->len > 0 && r->len <= COUNTER_KEY_MAX);
@@ -601,8 +583,15 @@ counter_acquire(struct counter *c, uint32_t client,
 	if (holders + waiters >= r->maxqueue) {
 		c->figures->full_queues++;
 		counter_say(c, client, COUNTER_QUEUE_FULL);
+	} else if (key == ILIST_NONE && c->figures->keys >= most) {
+		c->figures->full_tables++;
+		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
 	} else if (holders < r->workers) {
-		counter_take(c, client, key, hash, r);
+		/* A place is free, and may be the first of a new key. */
+		if (key == ILIST_NONE)
+			key = key_add(c, hash, r->key, r->len);
+		c->keys[key].holders++;
+		counter_lock(c, counter_push(c, client, key, r->workers));
 	} else if (r->timeout <= 0) {
 		counter_say(c, client, COUNTER_TIMEOUT);
 	} else {

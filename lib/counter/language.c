@@ -95,26 +95,11 @@ language_seconds(struct language_word w)
 	    language_fraction(w.text + whole + 1, rest - 1);
 }
 
-static void
-language_acquire(const char *p, const char *end, struct language_line *out)
-{
-	struct counter_request *r = &out->request;
-	struct language_word key = language_word(&p, end);
-
-	r->key = key.text;
-	r->len = key.len;
-	r->workers = language_number(language_word(&p, end));
-	r->maxqueue = language_number(language_word(&p, end));
-	r->timeout = language_seconds(language_word(&p, end));
-	out->verb = r->len == 0 || r->workers == 0 || r->maxqueue == 0
-	    ? LANGUAGE_BAD_SYNTAX
-	    : LANGUAGE_ACQUIRE;
-}
-
 void
 language_parse(const char *line, size_t len, struct language_line *out)
 {
 	const char *p = line, *end;
+	struct counter_request *r = &out->request;
 	struct language_word command, argument = { NULL, 0 };
 
 	if (len > 0 && line[len - 1] == '\r')
@@ -124,13 +109,20 @@ language_parse(const char *line, size_t len, struct language_line *out)
 	if (len == 0 || *line == ' ')
 		return;
 	command = language_word(&p, end);
-	out->request.any = language_is(command, "ACQ4ANY");
+	r->any = language_is(command, "ACQ4ANY");
 	/* poolcounterd takes the space behind the word for a part of it. */
-	if (p < end && (out->request.any || language_is(command, "ACQ4ME"))) {
+	if (p < end && (r->any || language_is(command, "ACQ4ME"))) {
+		out->verb = LANGUAGE_BAD_SYNTAX;
 		if (memchr(p, '\0', (size_t)(end - p)) != NULL)
-			out->verb = LANGUAGE_BAD_SYNTAX;
-		else
-			language_acquire(p, end, out);
+			return;
+		argument = language_word(&p, end);
+		r->key = argument.text;
+		r->len = argument.len;
+		r->workers = language_number(language_word(&p, end));
+		r->maxqueue = language_number(language_word(&p, end));
+		r->timeout = language_seconds(language_word(&p, end));
+		if (r->len > 0 && r->workers > 0 && r->maxqueue > 0)
+			out->verb = LANGUAGE_ACQUIRE;
 		return;
 	}
 	if (memchr(line, '\0', len) != NULL)

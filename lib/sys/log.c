@@ -109,12 +109,9 @@ sink_connect(struct logsink *s)
 	struct sockaddr_un addr;
 	socklen_t len = address_of_path(s->path, &addr);
 
-	if (len == 0)
-		return;
-	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (s->fd == -1)
-		return;
-	if (connect(s->fd, (const void *)&addr, len) == -1) {
+	if (len != 0)
+		s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (s->fd != -1 && connect(s->fd, (const void *)&addr, len) == -1) {
 		(void)close(s->fd);
 		s->fd = -1;
 	}

@@ -89,28 +89,9 @@ timers_fire(struct timers *all, tstamp now)
 	}
 }
 
-/* --- turns ------------------------------------------------------------ */
-
 static struct turn own = { .app = TURN_NO_APP };
 
 struct turn *turn_now = &own;
-
-/* The wait of the loop has ended at this time. */
-static void
-turn_begins(tstamp now)
-{
-	struct turn *t = turn_now;
-
-	turn_for(TURN_NO_APP);
-	atomic_store_explicit(&t->began, now, memory_order_relaxed);
-	/* In this order for all: so either we see that it dozes, or it us. */
-	atomic_store(&t->busy, 1);
-	if (atomic_load(&t->dozing) == 0)
-		return;
-	atomic_store(&t->dozing, 0);
-	(void)syscall(
-	    SYS_futex, &t->dozing, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
 
 /* --- the loop --------------------------------------------------------- */
 
@@ -253,14 +234,23 @@ loop_wait(struct loop *l, tstamp deadline)
 int
 loop_turn(struct loop *l, tstamp deadline)
 {
+	struct turn *t = turn_now;
 	int called = 0;
 	int n;
 
-	atomic_store_explicit(&turn_now->busy, 0, memory_order_release);
+	atomic_store_explicit(&t->busy, 0, memory_order_release);
 	n = loop_wait(l, tstamp_min(deadline, timers_first(&l->timers)));
 	if (n == -1)
 		return -1;
-	turn_begins(l->now);
+	turn_for(TURN_NO_APP);
+	atomic_store_explicit(&t->began, l->now, memory_order_relaxed);
+	/* In this order for all: so either we see that it dozes, or it us. */
+	atomic_store(&t->busy, 1);
+	if (atomic_load(&t->dozing) != 0) {
+		atomic_store(&t->dozing, 0);
+		(void)syscall(
+		    SYS_futex, &t->dozing, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	}
 	l->n = n;
 	for (l->at = 0; l->at < l->n;) {
 		struct epoll_event *ev = &l->batch[l->at++];
