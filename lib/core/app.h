@@ -382,7 +382,7 @@ struct app {
 	bool announced; /* NEWS_READY told since it was added or restarted */
 	uint8_t touched; /* enum app_mark, several */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
-	bool taking; /* an ACTION_TAKE is under way */
+	tstamp taking; /* an ACTION_TAKE is under way, since then; 0: none */
 	bool renewing; /* each connection has a process of its own */
 	uint32_t news; /* bit of each enum action_news that is under way */
 	/* The app's processes: */

@@ -156,8 +156,8 @@ void queue_free(struct pool *p, uint32_t conn);
  */
 void queue_return(struct pool *p, uint32_t conn);
 
-/* The process has received all that it was given; or it is dead. */
-void queue_received(struct pool *p, uint32_t process);
+/* The process has received all that it was given before then; or it is dead. */
+void queue_received(struct pool *p, uint32_t process, tstamp before);
 
 /* Counts a waiting connection out and asks for its refusal. */
 void queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause);

@@ -167,8 +167,10 @@ void pool_abandoned(struct pool *p, uint32_t conn, tstamp now);
 void pool_hand_failed(struct pool *p, uint32_t conn, tstamp now);
 
 /*
- * The answer to ACTION_TAKE, at once: this connection was received back from
- * its process; or ILIST_NONE: the process had received all that it was given.
+ * The answer to ACTION_TAKE, before which the app has no other: this connection
+ * was received back from its process; or ILIST_NONE: when it was asked for the
+ * process had received all that it was given.  Until then the process has the
+ * connections, and says nothing; it may be dead, but not pool_died().
  */
 void pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 

@@ -148,15 +148,19 @@ void
 pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
 	uint32_t app = p->processes[process].app;
+	struct app *a = &p->apps[app];
+	tstamp asked = a->taking;
 
 	settle_at(p, now);
+	a->taking = 0;
+	a->touched |= MARK_PREFETCH;
 	if (conn == ILIST_NONE) {
-		queue_received(p, process);
+		queue_received(p, process, asked);
 		process_arm(p, process);
 	} else {
 		assert(p->conns[conn].state == CONN_HANDED &&
 		    p->conns[conn].process == process);
-		p->apps[app].figures.retaken++;
+		a->figures.retaken++;
 		queue_return(p, conn);
 	}
 	settle_app(p, app);

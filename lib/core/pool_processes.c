@@ -266,7 +266,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	if (!x->asked)
 		failure_end(p, process, how);
 	(void)process_event(p, process, PROCESS_DIED);
-	queue_received(p, process);
+	queue_received(p, process, TSTAMP_NEVER);
 	/* Connections that were promised to it and never sent. */
 	for (c = x->conns.first; c != ILIST_NONE; c = next) {
 		next = p->conn_links[c].next;

@@ -58,11 +58,12 @@ queue_begin(struct pool *p, uint32_t conn)
 }
 
 void
-queue_received(struct pool *p, uint32_t process)
+queue_received(struct pool *p, uint32_t process, tstamp before)
 {
 	struct process *x = &p->processes[process];
 
-	while (x->prefetched != ILIST_NONE)
+	while (x->prefetched != ILIST_NONE &&
+	    p->conns[x->prefetched].handed < before)
 		queue_begin(p, x->prefetched);
 }
 
@@ -441,11 +442,11 @@ queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
 	if (act && MARKED(a, marks, MARK_WAITER | MARK_EMPTIED | MARK_ROOM))
 		queue_serve(p, app);
 	if (a->prefetched.count > 0) {
-		if (act && !a->taking && queue_recall_due(p, a) <= p->now) {
-			a->taking = true;
+		if (act && a->taking == 0 && queue_recall_due(p, a) <= p->now) {
+			a->taking = p->now;
 			actions_put(p, ACTION_TAKE, app, 0);
 		}
-		if (!a->taking)
+		if (a->taking == 0)
 			at = queue_recall_due(p, a);
 	}
 	/* A connection that comes back late is served rather than refused. */

@@ -281,9 +281,9 @@ pool_next_action(struct pool *p, struct action *out)
 			p->conns[out->conn].state = CONN_HANDED;
 			return true;
 		case ACTION_TAKE:
-			app->taking = false;
-			app->touched |= MARK_PREFETCH;
 			if (queue_recall_due(p, app) > p->now) {
+				app->taking = 0;
+				app->touched |= MARK_PREFETCH;
 				settle_by(p, out->app,
 				    settle_steps(p, out->app, 0, false));
 				continue; /* it is wanted no longer */

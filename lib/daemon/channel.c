@@ -288,60 +288,103 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 }
 
 /*
- * Nothing else is done to that end of a channel while the worker lives, and
- * this only where prefetch asks for it: a process that faulted while it
- * received would hold us up beside it. What a message is, its verb says: a FORK
- * has descriptors, too, and was once closed as a connection, whose template
- * then never came. STOP and FORK, of each of which one may lie there, are sent
- * again behind the others.
+ * A message that the keeper has received in the place of the process. What it
+ * is, its verb says: of a living process it may be a STOP, which is sent again.
+ */
+static void
+channel_taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, retake);
+	struct supervisor *s = w->sup;
+	uint32_t conn = channel_conn(s, buf, len);
+
+	w->pickup.sent -= len;
+	w->pickup.received = w->pickup.sent < w->pickup.received
+	    ? w->pickup.sent
+	    : w->pickup.received;
+	if (conn == ILIST_NONE || s->pool.conns[conn].process != w->process) {
+		if (r->living && fd == -1 &&
+		    fdpass_send(w->channel.fd, buf, len, -1) != -1)
+			w->pickup.sent += len;
+	} else if (fd == -1 && s->accepted[conn].fd == -1) {
+		w->lost = true;
+	} else {
+		/* With keep_alive our copy does without theirs. */
+		parking_taken(w->group, &s->accepted[conn], fd);
+		if (r->living)
+			w->taken = conn;
+		else
+			pool_retaken(&s->pool, conn, now);
+		return;
+	}
+	if (fd != -1)
+		keeper_close(w->group, fd);
+}
+
+/*
+ * A connection may have gone with its keeper. The process does not know that it
+ * has it, and leaves: so it ends in time, as lost.
+ */
+static void
+channel_taken_back(struct retake *r, bool complete, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, retake);
+	struct pool *p = &w->sup->pool;
+	char name[96];
+
+	complete = complete && !w->lost;
+	if (!complete)
+		log_warnx("%s: what it left unread could not be taken back",
+		    worker_name(w, name, sizeof(name)));
+	r->end = NULL;
+	if (r->living) {
+		if (loop_set(&w->sup->loop, &w->channel, EPOLLIN) == -1)
+			channel_misbehaved(
+			    w, now, "epoll_ctl: %s", strerror(errno));
+		pool_taken(p, w->process, w->taken, now);
+		if (!complete)
+			pool_unheard(p, w->process, true, now);
+	}
+	if (w->leaving.death.pid != 0)
+		death_go_on(w, now);
+}
+
+void
+channel_take_back(struct worker *w, bool living)
+{
+	w->lost = false;
+	w->taken = ILIST_NONE;
+	w->retake = (struct retake){ .id = w->id,
+		.child_end = w->child_end,
+		.living = living,
+		.message = channel_taken,
+		.end = channel_taken_back };
+	keeper_take_back(w->group, &w->retake);
+}
+
+/*
+ * The process may hold the lock of its end, so the keeper receives there. What
+ * the process says waits until that is known: "DONE" of its oldest connection
+ * could be of the one behind that which is on its way back. A FORK stays where
+ * it is: its descriptors are more than the keeper passes on.
  */
 void
 channel_take(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
-	char message[CHANNEL_SENT_MAX];
-	struct fdpass_got got;
-	uint32_t conn = ILIST_NONE;
-	int room, fd = -1;
-	ssize_t n;
+	/* Without a number for it the connection would be lost. */
+	int room = w->keeps || w->channel.events == 0 || s->keepers->ails ||
+		w->group->keeper->stalls > 0 || fork_is_asked(w)
+	    ? -1
+	    : fcntl(w->child_end, F_DUPFD_CLOEXEC, 0);
 
-	for (int left = w->keeps || w->child_end == -1 ? 0 : 3; left > 0;
-	     left--) {
-		/* Without a number for it the connection would be lost. */
-		room = fcntl(w->child_end, F_DUPFD_CLOEXEC, 0);
-		if (room == -1)
-			break;
-		close(room);
-		n = fdpass_recv(
-		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &got);
-		if (n <= 0)
-			break;
-		w->pickup.sent -= (uint64_t)n;
-		if ((size_t)n > CONN_LEN &&
-		    memcmp(message, WIRE_CONN " ", CONN_LEN) == 0) {
-			fd = got.nfds > 0 ? got.fds[0] : -1;
-			conn = channel_conn(s, message, (size_t)n);
-			break;
-		}
-		if ((got.nfds > 0 || !got.lost_fds) &&
-		    fdpass_send_many(w->channel.fd, message, (size_t)n, got.fds,
-			got.nfds) != -1)
-			w->pickup.sent += (uint64_t)n;
-		for (size_t i = 0; i < got.nfds; i++)
-			keeper_close(w->group, got.fds[i]);
+	if (room == -1) {
+		pool_taken(&s->pool, a->process, ILIST_NONE, now);
+		return;
 	}
-	if (conn != ILIST_NONE && fd == -1) {
-		/* There was no number for its descriptor after all. */
-		(void)pool_session_over(
-		    &s->pool, a->process, conn, SESSION_LOST, now);
-		parking_close(w->group, &s->accepted[conn]);
-		conn = ILIST_NONE;
-	} else if (conn != ILIST_NONE) {
-		parking_taken(w->group, &s->accepted[conn], fd);
-	} else if (fd != -1) {
-		keeper_close(w->group, fd);
-	}
-	pool_taken(&s->pool, a->process, conn, now);
+	close(room);
+	(void)loop_set(&s->loop, &w->channel, 0);
+	channel_take_back(w, true);
 }
 
 void

@@ -1,6 +1,6 @@
 /*
  * The keeper: the process, from its start to its end, and what there is for it
- * to do: output, dead workers' channels, and descriptors to be closed.
+ * to do: output, unread channels, and descriptors to be closed.
  */
 
 #include <sys/socket.h>
@@ -623,7 +623,12 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 			pool_unheard(&all->sup->pool, o->process, !failed, now);
 		keeper_give_up(o, held, now);
 	}
-	if (busy == KEEPER_TAKE && k->told == KEEPER_TAKE)
+	/* A dead keeper may have had what it was to take from a living worker.
+	 */
+	if (k->told == KEEPER_TAKE &&
+	    (busy == KEEPER_TAKE ||
+		(TAILQ_FIRST(&all->retakes)->living &&
+		    atomic_load(&page->busy) == KEEPER_TAKE)))
 		keeper_end_retake(TAILQ_FIRST(&all->retakes), false, now);
 	keeper_hasten(all);
 }
@@ -932,8 +937,8 @@ keeper_go_on(struct timer *t, tstamp now)
 		TAILQ_REMOVE(&all->retakes, r, next);
 		TAILQ_INSERT_HEAD(&all->retakes, r, next);
 		r->limit = tstamp_min(r->limit, now + KEEPER_TAKE_LIMIT);
-		told = keeper_tell(k, KEEPER_TAKE, r->id, r->app->name, "",
-		    &r->child_end, 1, now);
+		told = keeper_tell(k, KEEPER_TAKE, r->id, r->app->name,
+		    r->living ? KEEPER_ONE : "", &r->child_end, 1, now);
 	} else if (o != NULL) {
 		told = keeper_tell(k, o->held ? KEEPER_LEAVE : KEEPER_HOLD,
 		    o->id, o->app->name, "", o->ends,

@@ -79,8 +79,8 @@ struct output {
 };
 
 /*
- * The unread messages of a dead worker, embedded in its struct and left alone
- * from keeper_take_back() until end() is called.
+ * The unread messages of a dead worker, or the oldest of a living one, embedded
+ * in its struct and left alone from keeper_take_back() until end() is called.
  *
  * That a message is one of ours, and the descriptor the one that was sent with
  * it, needs no proof: only our end sends to the worker's, and nobody else has
@@ -91,6 +91,7 @@ struct retake {
 	struct keeper_app *app;
 	const char *id; /* of the worker; not owned */
 	int child_end; /* of the channel; stays the user's */
+	bool living;
 	tstamp limit; /* the end, unless a keeper is at it; NEVER: no try yet */
 	/*
 	 * Each message, oldest first, and its descriptor, which is the callee's
@@ -98,7 +99,7 @@ struct retake {
 	 */
 	void (*message)(
 	    struct retake *, const char *buf, size_t len, int fd, tstamp now);
-	/* Complete: all was read. Else the rest is lost. */
+	/* Complete: all was read. Else the rest is lost, or may be. */
 	void (*end)(struct retake *, bool complete, tstamp now);
 };
 

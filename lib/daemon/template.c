@@ -338,6 +338,17 @@ fork_begin(struct worker *w, struct worker *by)
 	return true;
 }
 
+bool
+fork_is_asked(const struct worker *by)
+{
+	const struct fork *f;
+
+	TAILQ_FOREACH(f, &by->sup->templates.forks, next)
+		if (f->by == by && f->serial != 0)
+			return true;
+	return false;
+}
+
 void
 fork_forget(const struct worker *by)
 {

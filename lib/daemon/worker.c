@@ -311,11 +311,12 @@ death_explain(
 /* --- the steps of leaving ---------------------------------------------- */
 
 /*
- * A process leaves in these steps, two of which wait for the keeper. What was
+ * A process leaves in these steps, some of which wait for the keeper. What was
  * seen without one of them: a session counted as lost whose DONE lay in the
  * socket; a line "failed before it was ready" without the reason that the
  * program had printed; a connection lost that a sibling could have served.
  *
+ *	wait		What is being taken back from it comes first.
  *	hear		What it has said still counts.
  *	ask		One that was never ready has no connections: so the pool
  *			learns of its death when all is known that its failure,
@@ -327,7 +328,12 @@ death_explain(
  *	end		The log tells of the end after all that the process has
  *			printed. The struct is freed, and the number with it.
  */
-static void death_go_on(struct worker *w, tstamp now);
+static bool
+leaving_wait(struct worker *w, tstamp now)
+{
+	(void)now;
+	return w->retake.end == NULL;
+}
 
 static bool
 leaving_hear(struct worker *w, tstamp now)
@@ -393,54 +399,15 @@ leaving_pool_died(struct worker *w, tstamp now)
 	return true;
 }
 
-static void
-leaving_taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
-{
-	struct worker *w = LOOP_OWNER(r, struct worker, leaving.retake);
-	struct supervisor *s = w->sup;
-	uint32_t conn = channel_conn(s, buf, len);
-	bool its_own =
-	    conn != ILIST_NONE && s->pool.conns[conn].process == w->process;
-
-	/* With keep_alive our copy does if theirs could not be received. */
-	if (its_own && (fd != -1 || s->accepted[conn].fd != -1)) {
-		parking_taken(w->group, &s->accepted[conn], fd);
-		pool_retaken(&s->pool, conn, now);
-		return;
-	}
-	if (its_own)
-		w->leaving.lost = true;
-	if (fd != -1)
-		keeper_close(w->group, fd);
-}
-
-static void
-leaving_retaken(struct retake *r, bool complete, tstamp now)
-{
-	struct worker *w = LOOP_OWNER(r, struct worker, leaving.retake);
-	char name[96];
-
-	if (!complete || w->leaving.lost)
-		log_warnx("%s: what it left unread could not be taken back",
-		    worker_name(w, name, sizeof(name)));
-	death_go_on(w, now);
-}
-
 static bool
 leaving_take_back(struct worker *w, tstamp now)
 {
-	struct retake *r = &w->leaving.retake;
-
 	(void)now;
 	if (w->child_end == -1 || fdpass_unread(w->child_end) <= 0)
 		return true;
 	/* The channel's descriptor may be the one that a connection needs. */
 	channel_close(w);
-	r->id = w->id;
-	r->child_end = w->child_end;
-	r->message = leaving_taken;
-	r->end = leaving_retaken;
-	keeper_take_back(w->group, r);
+	channel_take_back(w, false);
 	return false;
 }
 
@@ -486,13 +453,13 @@ leaving_end(struct worker *w, tstamp now)
 	return false;
 }
 
-static void
+void
 death_go_on(struct worker *w, tstamp now)
 {
 	/* A step is over, or else goes on when it has its answer. */
-	static bool (*const steps[])(struct worker *, tstamp) = { leaving_hear,
-		leaving_ask_unready, leaving_pool_died, leaving_take_back,
-		leaving_ask, leaving_end };
+	static bool (*const steps[])(struct worker *, tstamp) = { leaving_wait,
+		leaving_hear, leaving_ask_unready, leaving_pool_died,
+		leaving_take_back, leaving_ask, leaving_end };
 
 	while (steps[w->leaving.step++](w, now))
 		continue;

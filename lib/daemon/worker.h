@@ -62,8 +62,6 @@ struct leaving {
 	bool asked; /* for its last line on stderr */
 	char *last_line; /* owned; NULL: not known, or none */
 	bool backs_off; /* NEWS_BACKOFF is told after its end */
-	struct retake retake; /* of what it never received */
-	bool lost; /* some of that could not be taken back */
 };
 
 struct worker {
@@ -80,6 +78,9 @@ struct worker {
 	bool parks; /* it was started with keep_alive */
 	int slow_signal; /* it was started with; 0: none */
 	bool keeps; /* what it has not received is not taken back */
+	struct retake retake; /* of what it has not received; end NULL: none */
+	uint32_t taken; /* by that, of a living process; ILIST_NONE: nothing */
+	bool lost; /* some of that could not be taken back */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	bool refuses; /* no descriptors can lie unread in our end */
@@ -147,10 +148,11 @@ void death_reap_some(struct timer *t, tstamp now);
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
 /*
- * The process is reaped, with its group. The steps of leaving begin; or it is a
- * template, and no more.
+ * The process is reaped, with its group. The steps of leaving begin, and go on
+ * with what they wait for; or it is a template, and no more.
  */
 void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
+void death_go_on(struct worker *w, tstamp now);
 
 /* --- start.c ----------------------------------------------------------- */
 
@@ -193,8 +195,14 @@ void channel_stop(struct worker *w);
 /* fire() of pickup.timer: since when what was handed over lies unread. */
 void pickup_look(struct timer *t, tstamp now);
 
-/* ACTION_TAKE: receives the oldest message in the place of the process. */
+/* ACTION_TAKE: has the keeper receive the oldest message in its place. */
 void channel_take(struct supervisor *s, const struct action *a, tstamp now);
+
+/*
+ * The same without any condition; or, of a dead process, all messages. Then its
+ * leaving goes on.
+ */
+void channel_take_back(struct worker *w, bool living);
 
 /* The connection a CONN message is about; ILIST_NONE: it is none. */
 uint32_t channel_conn(
@@ -274,7 +282,8 @@ void template_fini(struct supervisor *s);
 /* Behind FORKED was "SERIAL PID"; pid 0: it could not. False: not asked. */
 bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
 
-/* The worker that was asked is being freed. */
+/* The worker was asked and has not answered; or it is being freed. */
+bool fork_is_asked(const struct worker *by);
 void fork_forget(const struct worker *by);
 
 /* To what was named, if it is a child of ours of that session. */

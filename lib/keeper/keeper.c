@@ -367,16 +367,16 @@ keeper_close_all(const int *fds, size_t n, const char *how)
 	(void)setitimer(ITIMER_REAL, &none, NULL);
 }
 
-/* Receives, in the place of a dead worker, all there is, and passes it on. */
+/* Receives, in the place of a worker, all there is, and passes it on. */
 static void
-keeper_empty(const char *id, int end)
+keeper_empty(const char *id, int end, bool one)
 {
 	char buf[KEEPER_HEAD + KEEPER_TAKEN_MAX] = { KEEPER_TAKEN };
 	struct fdpass_got got;
 	ssize_t n;
 
 	memcpy(buf + 1, id, KEEPER_ID_LEN);
-	for (;;) {
+	do {
 		n = fdpass_recv(end, buf + KEEPER_HEAD, KEEPER_TAKEN_MAX,
 		    MSG_DONTWAIT, &got);
 		if (n == 0 || (n == -1 && errno == EAGAIN))
@@ -389,7 +389,7 @@ keeper_empty(const char *id, int end)
 		    got.nfds > 0 ? got.fds[0] : -1);
 		/* By now it may be the last. */
 		keeper_close_all(got.fds, got.nfds, "");
-	}
+	} while (n == -1 || !one);
 	(void)close(end);
 }
 
@@ -433,7 +433,8 @@ keeper_hear(void)
 		if (got.nfds != 1)
 			_exit(EX_OSERR);
 		keeper_does(buf);
-		keeper_empty(buf + 1, got.fds[0]);
+		keeper_empty(buf + 1, got.fds[0],
+		    buf[KEEPER_HEAD + strlen(buf + KEEPER_HEAD) + 1] != '\0');
 		break;
 	case KEEPER_CLOSE:
 		/* Our copies are kept until the daemon has closed its own. */

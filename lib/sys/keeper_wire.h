@@ -53,11 +53,13 @@
 #define KEEPER_LAST_LINE_MAX 128
 
 /*
- * Down: an identifier and a name, and the worker's end of its channel. Up: for
- * each packet unread in that an identifier and the packet, cut after
- * KEEPER_TAKEN_MAX bytes, with its descriptor.
+ * Down: an identifier and a name, and the worker's end of its channel; for a
+ * living worker KEEPER_ONE. Up: for each packet unread in that, or the oldest
+ * alone, an identifier and the packet, cut after KEEPER_TAKEN_MAX bytes, with
+ * its descriptor.
  */
 #define KEEPER_TAKE 'T'
+#define KEEPER_ONE "1"
 #define KEEPER_TAKEN 'T'
 #define KEEPER_TAKEN_MAX 64
 

@@ -86,7 +86,7 @@ finish(struct worker *w)
 static void
 taken(struct retake *r, const char *buf, size_t len, int fd, tstamp at)
 {
-	struct worker *w = LOOP_OWNER(r, struct worker, leaving.retake);
+	struct worker *w = LOOP_OWNER(r, struct worker, retake);
 	uint32_t conn = channel_conn(&sup, buf, len);
 
 	if (fd != -1)
@@ -103,7 +103,7 @@ take_ended(struct retake *r, bool complete, tstamp at)
 {
 	(void)complete;
 	(void)at;
-	finish(LOOP_OWNER(r, struct worker, leaving.retake));
+	finish(LOOP_OWNER(r, struct worker, retake));
 }
 
 static void
@@ -112,18 +112,18 @@ die(uint32_t process)
 	struct worker *w = sup.workers[process];
 
 	/* A dead one waits for a keeper. */
-	if (w == NULL || w->leaving.retake.end != NULL)
+	if (w == NULL || w->retake.end != NULL)
 		return;
 	pool_died(&sup.pool, process, END_SIGNAL, now);
 	if (fdpass_unread(w->child_end) <= 0) {
 		finish(w);
 		return;
 	}
-	w->leaving.retake.id = w->id;
-	w->leaving.retake.child_end = w->child_end;
-	w->leaving.retake.message = taken;
-	w->leaving.retake.end = take_ended;
-	keeper_take_back(w->group, &w->leaving.retake);
+	w->retake.id = w->id;
+	w->retake.child_end = w->child_end;
+	w->retake.message = taken;
+	w->retake.end = take_ended;
+	keeper_take_back(w->group, &w->retake);
 }
 
 /* --- keepers ------------------------------------------------------------ */

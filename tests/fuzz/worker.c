@@ -133,11 +133,25 @@ die(uint32_t process)
 
 /* --- the daemon --------------------------------------------------------- */
 
-/* The descriptor that comes back is another one of the same. */
+/* As the keeper does. The descriptor that comes back is another of the same. */
 static void
 take(const struct action *a)
 {
+	struct worker *w = sup.workers[a->process];
+	struct retake *r = &w->retake;
+	char message[WIRE_MAX];
+	int fd = -1;
+	ssize_t n;
+
 	channel_take(&sup, a, now);
+	if (r->end != NULL) {
+		n = fdpass_recv_one(
+		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &fd);
+		TAILQ_REMOVE(&sup.keepers->retakes, r, next);
+		if (n > 0)
+			r->message(r, message, (size_t)n, fd, now);
+		r->end(r, true, now);
+	}
 	for (uint32_t i = 0; i < sup.pool.nconns; i++) {
 		if (sup.accepted[i].fd == -1 || sup.accepted[i].fd == client)
 			continue;

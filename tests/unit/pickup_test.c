@@ -291,6 +291,35 @@ TEST(a_look_at_a_process_looks_at_no_other)
 
 /* --- taking back -------------------------------------------------------- */
 
+/* The keeper receives what is there; false: it was not asked. */
+static bool
+keeper_takes(struct worker *from)
+{
+	struct retake *r = &from->retake;
+	char text[64];
+	int fd = -1;
+	ssize_t n;
+
+	if (r->end == NULL)
+		return false;
+	n = fdpass_recv_one(
+	    from->child_end, text, sizeof(text), MSG_DONTWAIT, &fd);
+	TAILQ_REMOVE(&sup.keepers->retakes, r, next);
+	if (n > 0)
+		r->message(r, text, (size_t)n, fd, fixture.now);
+	r->end(r, true, fixture.now);
+	return true;
+}
+
+/* The pool asks for it. */
+static bool
+take(struct worker *from)
+{
+	CHECK(loop_set(&sup.loop, &from->channel, EPOLLIN) == 0);
+	channel_take(&sup, &met[0], fixture.now);
+	return keeper_takes(from);
+}
+
 TEST(a_connection_comes_back_with_its_socket)
 {
 	struct worker *from;
@@ -300,7 +329,7 @@ TEST(a_connection_comes_back_with_its_socket)
 	from = fall_idle();
 	CHECK(from == sup.workers[1]);
 	conn = sup.pool.processes[from->process].conns.last;
-	channel_take(&sup, &met[0], fixture.now);
+	CHECK(take(from));
 	CHECK(says(conn, conn == third ? "c" : "d"));
 	CHECK_EQ(0, receive(from));
 	/* A connection that was taken back does not count as received. */
@@ -323,7 +352,7 @@ TEST(a_connection_stays_that_was_received_or_that_the_process_keeps)
 		/* An adapter may be giving it to its program just now. */
 		from->keeps = keeps;
 		CHECK(keeps || receive(from) > 0);
-		channel_take(&sup, &met[0], fixture.now);
+		CHECK_EQ(!keeps, take(from));
 		pool_check(&sup.pool);
 		CHECK(!keeps || receive(from) > 0);
 		CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
@@ -341,38 +370,60 @@ TEST(a_stop_taken_back_is_sent_again)
 	CHECK(receive(from) > 0);
 	channel_stop(from);
 	sent = from->pickup.sent;
-	channel_take(&sup, &met[0], fixture.now);
+	CHECK(take(from));
 	CHECK_EQ((intmax_t)sent, (intmax_t)from->pickup.sent);
 	CHECK_EQ(4, (intmax_t)receive(from));
 }
 
-/* A worker is asked for a template while it is between two sessions. */
-TEST(a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back)
+/* Its "DONE" could be of the connection behind that which is on its way back.
+ */
+TEST(what_a_process_says_while_something_is_taken_back_is_read_later)
 {
-	static const char text[] = "FORK 7 abcdefgh template";
 	struct worker *from;
-	struct fdpass_got got;
-	char message[64];
-	uint32_t conn;
+	uint32_t count;
 
-	begin_busy();
-	from = sup.workers[1];
-	from->pickup.sent += (uint64_t)fdpass_send_many(from->channel.fd, text,
-	    strlen(text), (int[]){ STDIN_FILENO, STDERR_FILENO }, 2);
-	third = arrive("c");
-	(void)arrive("d");
-	CHECK(from == fall_idle());
-	conn = sup.pool.processes[from->process].conns.last;
+	begin_prefetched();
+	from = fall_idle();
+	NEED(loop_set(&sup.loop, &from->channel, EPOLLIN) == 0);
+	sup.keepers->rest = TSTAMP_NEVER;
 	channel_take(&sup, &met[0], fixture.now);
-	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
-	CHECK(says(conn, conn == third ? "c" : "d"));
-	CHECK_EQ((intmax_t)strlen(text),
-	    fdpass_recv(
-		from->child_end, message, sizeof(message), MSG_DONTWAIT, &got));
-	CHECK_EQ(2, (intmax_t)got.nfds);
-	for (size_t i = 0; i < got.nfds; i++)
-		close(got.fds[i]);
-	CHECK_EQ(0, receive(from));
+	CHECK_EQ(4, send(from->child_end, "DONE", 4, 0));
+	count = sup.pool.processes[from->process].conns.count;
+	(void)loop_turn(&sup.loop, fixture.now);
+	CHECK_EQ(count, sup.pool.processes[from->process].conns.count);
+	CHECK(keeper_takes(from));
+	(void)loop_turn(&sup.loop, fixture.now);
+	CHECK_EQ(count - 2, sup.pool.processes[from->process].conns.count);
+	pool_check(&sup.pool);
+}
+
+TEST(a_process_whose_connection_may_have_gone_with_a_keeper_is_replaced)
+{
+	struct worker *from;
+
+	begin_prefetched();
+	from = fall_idle();
+	NEED(loop_set(&sup.loop, &from->channel, EPOLLIN) == 0);
+	channel_take(&sup, &met[0], fixture.now);
+	TAILQ_REMOVE(&sup.keepers->retakes, &from->retake, next);
+	from->retake.end(&from->retake, false, fixture.now);
+	CHECK_EQ(END_KEEPER, sup.pool.processes[from->process].outdated);
+	CHECK_EQ(EPOLLIN, from->channel.events);
+	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
+	pool_check(&sup.pool);
+}
+
+/* A process could hold the lock of its socket while another one receives. */
+TEST(nothing_is_taken_back_from_an_app_that_has_stalled_a_keeper)
+{
+	struct worker *from;
+
+	begin_prefetched();
+	from = fall_idle();
+	fixture.group->keeper->stalls = 1;
+	CHECK(!take(from));
+	fixture.group->keeper->stalls = 0;
+	CHECK(receive(from) > 0);
 }
 
 /* Received without a number for its socket, it would be lost. */
@@ -390,7 +441,7 @@ TEST(without_a_free_descriptor_a_connection_stays)
 	low = before;
 	low.rlim_cur = (rlim_t)lowest;
 	NEED(setrlimit(RLIMIT_NOFILE, &low) == 0);
-	channel_take(&sup, &met[0], fixture.now);
+	CHECK(!take(from));
 	NEED(setrlimit(RLIMIT_NOFILE, &before) == 0);
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);
