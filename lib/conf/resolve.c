@@ -478,14 +478,11 @@ resolve_pool(struct conf_app *app)
 	o->limited = app->limit.server != NULL;
 	/*
 	 * By itself the pool hands ahead only where a process has one session
-	 * at a time, the end of which is known; and where it is trusted, as it
-	 * could hold the daemon up while something is taken back from it: a
-	 * process of the daemon's own user can do worse.
+	 * at a time, the end of which is known.
 	 */
 	if (o->prefetch_auto)
 		o->prefetch = app->handoff == CONF_HANDOFF_NATIVE &&
-		    o->concurrency == 1 && !o->private_queue &&
-		    app->program.identity.uid == geteuid();
+		    o->concurrency == 1 && !o->private_queue;
 	/* Job workers have no sessions: nothing tells that they are idle. */
 	if (app->handoff == CONF_HANDOFF_NONE) {
 		o->max_processes = o->min_processes;

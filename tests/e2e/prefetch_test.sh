@@ -122,10 +122,41 @@ testKilledProcessesLoseOnlyTheSessionsTheyHadBegun() {
 	assert_accounts web
 }
 
-# own OPTION...: the app web, of one process of the daemon's own user.
-own() {
+are_replaced() {
+	[ "$(status apps web exits signal)" -ge "$1" ]
+}
+
+# Each connection ends once, wherever it is when a process or the keeper dies.
+testProcessesAndKeepersThatDieAmongRetakenConnectionsLoseEachOnce() {
+	starts 'min_processes = 4 max_processes = 4 prefetch = 1
+	    restart_delay = 1ms restart_delay_max = 1ms retry_limit = 1000
+	    min_server_life = 0' app web
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --concurrency 3 --count 150 --request 'sleep 15ms' >"$DIR/long" 2>&1
+	long=$STARTED
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --concurrency 10 --count 3000 >"$DIR/short" 2>&1
+	short=$STARTED
+	for round in 1 2 3 4 5 6 7 8; do
+		case $round in
+		4) kill -KILL "$(status apps web keepers 0 pid)" ;;
+		*) kill -KILL "$(status apps web workers $((round % 4)) pid)" ;;
+		esac
+		await are_replaced $((round - (round >= 4)))
+	done
+	finish "$long" 60
+	finish "$short" 60
+	lost=$(($(sed -n 's/.* lost=\([0-9]*\).*/\1/p' \
+	    "$DIR/long" "$DIR/short" | paste -sd +)))
+	await status_is $((3150 - lost)) apps web completed
+	await status_is "$lost" apps web lost
+	assertTrue 'none was taken back' "[ $(status apps web retaken) -gt 0 ]"
+	assert_accounts web
+}
+
+# one OPTION...: the app web, of one process; as root, of another user.
+one() {
 	app web <<-EOF | conf
-	user = "$(id -un)"
 	max_processes = 1
 	$(printf '%s\n' "$@")
 	EOF
@@ -139,17 +170,17 @@ prefetches_after_brief_sessions() {
 
 testThePoolPrefetchesByItselfWhereSessionsAreBrief() {
 	[ "$SLOW" -eq 1 ] || { skip 'no session is brief here'; return; }
-	own
+	one
 	pool_start
 	assertEquals 0 "$(status apps web prefetch)"
 	await prefetches_after_brief_sessions
 	flood --unix "$DIR/web.sock" --concurrency 1 --count 50 \
 	    --request 'sleep 20ms' >"$DIR/flood" 2>&1
 	assertEquals 0 "$(status apps web prefetch)"
-	own 'prefetch = 2'
+	one 'prefetch = 2'
 	reload
 	assertEquals 2 "$(status apps web prefetch)"
-	own 'prefetch = auto'
+	one 'prefetch = auto'
 	reload
 	assertEquals 0 "$(status apps web prefetch)"
 	assert_accounts web
