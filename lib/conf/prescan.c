@@ -502,9 +502,7 @@ take_option(struct prescan *p)
 		take_valued(p, last, FORM_OPTION);
 }
 
-/*
- * Takes "NAME(VALUE, ...)". libconfuse leaks memory at a call with a mistake.
- */
+/* Takes "NAME(VALUE, ...)". libconfuse leaks memory at a wrong call. */
 static void
 take_call(struct prescan *p)
 {

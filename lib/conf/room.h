@@ -211,9 +211,7 @@ extern const size_t options_global_len;
 extern const struct option options_app[];
 extern const size_t options_app_len;
 
-/*
- * Finds an option of apps, or a global one. NULL: there is none of that name.
- */
+/* Finds an option of apps, or a global one. NULL: none has that name. */
 const struct option *options_find(bool in_app, const char *name);
 
 bool options_allowed(const struct option *o, enum conf_handoff handoff);
@@ -289,8 +287,7 @@ bool names_check(
 
 /* --- prescan.c: the statements of a file, before libconfuse has it -------- */
 
-/* The option whose values, in the text for libconfuse, are those of the file.
- */
+/* The option whose values, for libconfuse, are those of the file. */
 #define PRESCAN_VALUE "v"
 
 /*
@@ -353,8 +350,7 @@ enum build_said {
 	SAID_DOUBT,
 };
 
-/* Reports it there, with "app 'NAME': " or "option 'NAME': " before the text.
- */
+/* Reports it there, behind "app 'NAME': " or "option 'NAME': ". */
 void build_say(const struct build *b, const struct conf_app *app,
     enum build_said said, const char *option, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
@@ -367,8 +363,7 @@ bool build_sound(
 
 void resolve_conf(struct build *b);
 
-/* --- check.c: values together, and what they refer to on this machine ------
- */
+/* --- check.c: values together, and what they refer to on this machine --- */
 
 /*
  * A value that is the default only because of a mistake is compared with none.

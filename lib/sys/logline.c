@@ -50,8 +50,7 @@ void
 log_format(const struct logline *line, const struct log_style *style,
     text_piece *put, void *arg)
 {
-	/* What stands before app, id, behind that, before the text, behind it.
-	 */
+	/* What stands before app, id, behind it, before text, behind it. */
 	static const char *const frames[][5] = {
 		{ "", "/", ": ", "", "" },
 		{ ",\"app\":\"", "\",\"id\":\"", "\"", ",\"text\":\"", "\"}" },

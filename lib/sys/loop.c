@@ -259,8 +259,7 @@ loop_turn(struct loop *l, tstamp deadline)
 
 		if (io == NULL)
 			continue;
-		/* The events waited for may have changed since they were seen.
-		 */
+		/* The events waited for may be others since they were seen. */
 		events = ev->events & (io->events | EPOLLERR | EPOLLHUP);
 		if (events == 0)
 			continue;

@@ -24,8 +24,7 @@ union sockets_address {
 	struct sockaddr_storage storage;
 };
 
-/* A socket that is bound; the states are those of TCP, for Unix sockets, too.
- */
+/* A bound socket; the states are those of TCP, for Unix sockets, too. */
 struct socket_seen {
 	uint32_t inode; /* st_ino of fstat(2); 0: no process has it */
 	int state; /* TCP_LISTEN, TCP_ESTABLISHED, ... */

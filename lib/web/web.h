@@ -42,9 +42,7 @@ struct question {
 
 void question_fini(struct question *q);
 
-/*
- * Asks, unless that is under way. Without a daemon the answer is why, at once.
- */
+/* Asks, unless that is under way. Without a daemon there is why, at once. */
 void question_ask(struct question *q, int64_t now);
 
 /* The question's descriptor is readable, or its deadline may be over. */
