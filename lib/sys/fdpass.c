@@ -110,15 +110,8 @@ fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
 bool
 fdpass_is_later(int error)
 {
-	switch (error) {
-	case EAGAIN:
-	case EINTR:
-	case ENOMEM:
-	case ENOBUFS:
-		return true;
-	default:
-		return false;
-	}
+	return error == EAGAIN || error == EINTR || error == ENOMEM ||
+	    error == ENOBUFS;
 }
 
 ssize_t

@@ -249,7 +249,7 @@ open_unix(
 
 	l->kind = LISTENER_UNIX;
 	if (unless != NULL && lstat(spec->path, &st) == 0 &&
-	    st.st_dev == unless->dev && st.st_ino == unless->ino) {
+	    file_is_ours(&st, unless)) {
 		*why_out = "it is there already";
 		errno = EEXIST;
 		return -1;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sys/address.h"
+#include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/manager.h"
 #include "sys/number.h"
@@ -174,14 +175,6 @@ notify_send(const char *fmt, ...)
 		(const void *)&manager.addr, manager.addrlen) != -1)
 		return 0;
 
-	switch (errno) {
-	case EAGAIN:
-	case EINTR:
-	case ENOBUFS:
-	case ENOMEM:
-		return -1;
-	default:
-		/* The manager is gone, or was not at that address. */
-		return 0;
-	}
+	/* Else the manager is gone, or was not at that address. */
+	return fdpass_is_later(errno) ? -1 : 0;
 }

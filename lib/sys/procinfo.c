@@ -227,28 +227,17 @@ procinfo_memory(int fd, uint64_t *out)
 int
 procinfo_oom_kills(unsigned long *out)
 {
-	static const char name[] = "\noom_kill ";
-	char buf[16384];
-	size_t len = 0;
-	const char *at;
-	ssize_t n;
-	int fd = procinfo_open(PROC, O_RDONLY, "vmstat");
+	FILE *in = procinfo_table("vmstat");
+	char line[128];
+	bool found = false;
 
-	if (fd == -1)
+	if (in == NULL)
 		return -1;
-	/* The kernel gives a page at a time. */
-	do {
-		n = read(fd, buf + len, sizeof(buf) - 1 - len);
-		if (n > 0)
-			len += (size_t)n;
-	} while (n > 0);
-	(void)close(fd);
-	buf[len] = '\0';
-	at = strstr(buf, name);
-	if (at != NULL && sscanf(at + sizeof(name) - 1, "%lu", out) == 1)
-		return 0;
+	while (!found && fgets(line, sizeof(line), in) != NULL)
+		found = sscanf(line, "oom_kill %lu", out) == 1;
+	(void)fclose(in);
 	errno = ENOENT;
-	return -1;
+	return found ? 0 : -1;
 }
 
 /* --- where a process hangs: stat, syscall, wchan, stack --------------- */
