@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <syslog.h>
@@ -47,7 +48,6 @@ type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 static char *
 type_quote(struct arena *a, const char *text)
 {
-	static const char digits[] = "0123456789abcdef";
 	char *quoted = arena_alloc(a, 4 * strlen(text) + 3, 1);
 	char *out = quoted;
 
@@ -58,13 +58,7 @@ type_quote(struct arena *a, const char *text)
 		/* "\$" keeps libconfuse from looking for a variable. */
 		if (c == '"' || c == '\\' || c == '$' || iscntrl(c))
 			*out++ = '\\';
-		if (iscntrl(c)) {
-			*out++ = 'x';
-			*out++ = digits[c >> 4];
-			*out++ = digits[c & 15];
-		} else {
-			*out++ = (char)c;
-		}
+		out += sprintf(out, iscntrl(c) ? "x%02x" : "%c", c);
 	}
 	*out = '"';
 	return quoted;

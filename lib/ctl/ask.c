@@ -270,7 +270,6 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 	    daemon->timeout == 0 ? TSTAMP_NEVER : clock_now() + daemon->timeout;
 	const size_t room = LINE_SIZE - 1; /* but for the newline */
 	char line[LINE_SIZE];
-	size_t sent = 0;
 	int fd, status;
 
 	(void)strlcpy(line, daemon->json ? "json" : first, room);
@@ -290,16 +289,11 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 	fd = ask_connect(daemon, &status);
 	if (fd == -1)
 		return status;
-	/* A daemon that refuses to read all of it may have answered why. */
-	while (line[sent] != '\0') {
-		ssize_t n =
-		    send(fd, line + sent, strlen(line + sent), MSG_NOSIGNAL);
-
-		if (n == -1 && errno != EINTR)
-			break;
-		if (n > 0)
-			sent += (size_t)n;
-	}
+	/*
+	 * An empty socket takes a line. A daemon that refuses to read all of it
+	 * may have answered why.
+	 */
+	(void)send(fd, line, strlen(line), MSG_NOSIGNAL);
 	status = ask_read(daemon, fd, by, terminal, to);
 	(void)close(fd);
 	return status;
