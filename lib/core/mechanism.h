@@ -11,6 +11,8 @@
  * facts themselves, core/pool.h, are above all.
  */
 
+#include <sys/param.h>
+
 #include "core/tables.h"
 
 /* Marks of changes after which an app may have too many processes. */
@@ -24,12 +26,6 @@
 
 /* Whether one of these marks is at the app, or was when settling began. */
 #define MARKED(a, marks, bits) ((((marks) | (a)->touched) & (bits)) != 0)
-
-static inline uint32_t
-least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
 
 /*
  * The app is settled at this time at the latest.  A later deadline may stay

@@ -25,10 +25,10 @@ bounds_wanted(const struct pool *p, const struct app *a)
 
 	if (a->options.target_wait == 0 || !bounds_kept(p, a) || a->renewing)
 		return min;
-	need = least(promise_least(&a->promise), a->options.max_processes);
+	need = MIN(promise_least(&a->promise), a->options.max_processes);
 	/* Processes of one session are needed until their exit. */
 	if (a->options.exit_ends)
-		need -= least(need, a->expiring);
+		need -= MIN(need, a->expiring);
 	return need > min ? need : min;
 }
 
@@ -49,7 +49,7 @@ bounds_allowed(const struct app *a, uint32_t n)
 	/* Failed starts in a row leave a trial now and then. */
 	if (a->failed_starts >= a->options.start_limit && most > 0)
 		most = a->in_state[PROCESS_STARTING] == 0 ? 1 : 0;
-	return least(n, most);
+	return MIN(n, most);
 }
 
 tstamp
@@ -87,7 +87,7 @@ places_free(const struct pool *p, uint32_t leaving)
 	uint32_t places =
 	    living < p->max_processes ? p->max_processes - living : 0;
 
-	return least(places, p->limits.processes - used);
+	return MIN(places, p->limits.processes - used);
 }
 
 /*

@@ -130,7 +130,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	app_enter(a, APP_ADDED);
 	a->stamp = ++p->stamps;
 	a->growing.pace = 1;
-	a->growing.first = least(o->min_idle, o->max_processes);
+	a->growing.first = MIN(o->min_idle, o->max_processes);
 	a->shrinking.origin = now;
 	a->load = (struct load){ .updated = now, .seen = now };
 	a->promise =
@@ -210,7 +210,7 @@ pool_app_resume(struct pool *p, uint32_t app, tstamp now)
 	a->leaving.ended = false;
 	a->leaving.over = 0;
 	a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
-	a->growing.first = least(a->options.min_idle, a->options.max_processes);
+	a->growing.first = MIN(a->options.min_idle, a->options.max_processes);
 	pool_begin_anew(a);
 	settle_app(p, app);
 }

@@ -1,5 +1,7 @@
 /* The load of an app, and the need of one that promises a wait. */
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <math.h>
 
@@ -85,10 +87,8 @@ promise_note(struct promise *p, struct promise_slot figures, tstamp now)
 	while (p->newest < newest)
 		p->slots[++p->newest % PROMISE_SLOTS] =
 		    (struct promise_slot){ 0 };
-	if (slot->size < figures.size)
-		slot->size = figures.size;
-	if (slot->present < figures.present)
-		slot->present = figures.present;
+	slot->size = MAX(slot->size, figures.size);
+	slot->present = MAX(slot->present, figures.present);
 }
 
 struct promise_slot
@@ -101,10 +101,8 @@ promise_most(const struct promise *p, tstamp now)
 	     n >= oldest && n >= 0 && n > p->newest - PROMISE_SLOTS; n--) {
 		const struct promise_slot *slot = &p->slots[n % PROMISE_SLOTS];
 
-		if (most.size < slot->size)
-			most.size = slot->size;
-		if (most.present < slot->present)
-			most.present = slot->present;
+		most.size = MAX(most.size, slot->size);
+		most.present = MAX(most.present, slot->present);
 	}
 	return most;
 }
@@ -151,18 +149,14 @@ promise_need(const struct promise *p, const struct promise_terms *t)
 	rate = p->steady.seen / p->steady.span;
 	rise = (recent->seen - RISE_DEVIATIONS * sqrt(recent->seen)) /
 	    recent->span;
-	if (rise > rate)
-		rate = rise;
+	rate = MAX(rate, rise);
 	/* Servers in groups would need more of them: never too few. */
 	group = servers > SERVERS_MAX ? (double)servers / SERVERS_MAX : 1;
-	if (servers > SERVERS_MAX)
-		servers = SERVERS_MAX;
+	servers = MIN(servers, SERVERS_MAX);
 	n = group *
 	    promise_servers(rate * mean / group, mean, variation,
 		tspan_to_seconds(t->target), (uint32_t)servers);
-	n = ceil(n / t->each);
-	if (n > t->most)
-		n = t->most;
+	n = MIN(ceil(n / t->each), t->most);
 	present = present / t->each + (present % t->each > 0 ? 1 : 0);
 	if (present < (uint32_t)n)
 		return present > 0 ? present : 1;
@@ -190,10 +184,8 @@ promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
 
 	if (length <= 0)
 		return;
-	if (ARRIVALS_SESSIONS * mean > life)
-		life = ARRIVALS_SESSIONS * mean;
-	if (life > SESSIONS_HALFLIFE)
-		life = SESSIONS_HALFLIFE;
+	life = MAX(life, ARRIVALS_SESSIONS * mean);
+	life = MIN(life, SESSIONS_HALFLIFE);
 	promise_add(&p->steady, (double)p->arrived, length, life);
 	promise_add(&p->recent, (double)p->arrived, length, RISE_HALFLIFE);
 	p->arrived = 0;
@@ -238,7 +230,7 @@ promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
 void
 promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)
 {
-	tspan pause = p->pause > pace ? p->pause : pace;
+	tspan pause = MAX(p->pause, pace);
 
 	promise_note(p, (struct promise_slot){ .size = size }, now);
 	p->started = now;
@@ -246,10 +238,8 @@ promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)
 	    now - p->stopped >= PROMISE_REGRET)
 		return;
 	/* The last stop was a mistake: stops come at longer pauses. */
-	if (pause < PROMISE_TICK)
-		pause = PROMISE_TICK;
-	p->pause =
-	    pause < PROMISE_PAUSE_MAX / 2 ? 2 * pause : PROMISE_PAUSE_MAX;
+	pause = MAX(pause, PROMISE_TICK);
+	p->pause = MIN(2 * pause, PROMISE_PAUSE_MAX);
 	p->regretted = true;
 	p->changed = now;
 }

@@ -125,8 +125,7 @@ queue_insert(struct pool *p, uint32_t conn)
 	ilist_insert(queue, p->conn_links, conn, at);
 	a->touched |= MARK_WAITER;
 	c->state = CONN_WAITING;
-	if (app_waiting(a) > a->figures.max_waiting)
-		a->figures.max_waiting = app_waiting(a);
+	a->figures.max_waiting = MAX(a->figures.max_waiting, app_waiting(a));
 }
 
 /* Takes an assigned or handed connection off its process. */

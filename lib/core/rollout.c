@@ -76,7 +76,7 @@ static uint32_t
 rollout_wanted(const struct app *a)
 {
 	uint32_t surge = app_rolling(a) ? a->rollout.surge : rollout_surge(a);
-	uint32_t n = least(a->outdated, surge);
+	uint32_t n = MIN(a->outdated, surge);
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
 	if (app_is_doubtful(a) && app_processes(a) >= a->rollout.ready + surge)

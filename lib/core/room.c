@@ -80,8 +80,7 @@ room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 	struct app *a = &p->apps[x->app];
 	uint32_t whole = a->room.whole;
 
-	if (busy > whole)
-		busy = whole;
+	busy = MIN(busy, whole);
 	if (busy == x->busy)
 		return;
 	if (a->busy == 0)

@@ -263,9 +263,7 @@ sizing_paced(const struct pool *p, uint32_t app)
 		return 0;
 	if (!ilist_empty(&a->prefetched))
 		from = tstamp_min(from, p->conns[a->prefetched.first].arrived);
-	if (from < a->growing.stepped)
-		from = a->growing.stepped;
-	at = tstamp_add(from, sizing_patience(a));
+	at = tstamp_add(MAX(from, a->growing.stepped), sizing_patience(a));
 	if (a->options.growth != GROWTH_LINEAR)
 		return at;
 	/* Starts may take less than start_delay, yet none is sooner. */
@@ -288,9 +286,9 @@ sizing_next_step(struct pool *p, uint32_t app, bool late)
 	    a->renewing || late)
 		return need;
 	if (a->options.growth == GROWTH_LINEAR)
-		return least(need, 1);
-	a->growing.pace = least(2 * pace, 1u << 16);
-	return least(need, pace > starting ? pace - starting : 0);
+		return MIN(need, 1);
+	a->growing.pace = MIN(2 * pace, 1u << 16);
+	return MIN(need, pace > starting ? pace - starting : 0);
 }
 
 /* Starts so many, as the ceilings allow, and gets in line for the others. */
@@ -339,7 +337,7 @@ sizing_take_place(struct pool *p, uint32_t app)
 		sizing_start(p, app, n, true);
 		return;
 	}
-	n = bounds_allowed(a, least(wanted, sizing_need(a)));
+	n = bounds_allowed(a, MIN(wanted, sizing_need(a)));
 	if (n == 0)
 		return;
 	sizing_launch(p, app);
@@ -388,8 +386,7 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 		if (due == TSTAMP_NEVER)
 			return due;
 		gate = pool_start_gate(a);
-		if (due < gate)
-			due = gate;
+		due = MAX(due, gate);
 		/*
 		 * A start that is due and was not made just now is held up by a
 		 * ceiling or by a start under way: not time ends that, but an
@@ -437,7 +434,7 @@ sizing_spare(struct pool *p, uint32_t app, bool act)
 	tstamp due, gate;
 
 	if (spare < min && bounds_kept(p, a) && !a->renewing && !a->failed)
-		lacks = least(min - spare, bounds_under_own(a));
+		lacks = MIN(min - spare, bounds_under_own(a));
 	if (act && (min > 0 || was != SPARE_ENOUGH)) {
 		g->spare = lacks > 0 ? SPARE_SHORT : SPARE_ENOUGH;
 		if (was == SPARE_ENOUGH)
