@@ -8,8 +8,8 @@ void
 deadlines_carve(
     struct deadlines *d, char *memory, size_t *used, uint32_t capacity)
 {
-	d->heap = layout_carve(memory, used, capacity * sizeof(*d->heap));
-	d->where = layout_carve(memory, used, capacity * sizeof(*d->where));
+	LAYOUT_CARVE(d->heap, memory, used, capacity);
+	LAYOUT_CARVE(d->where, memory, used, capacity);
 }
 
 static void

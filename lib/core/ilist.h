@@ -104,4 +104,8 @@ layout_carve(char *memory, size_t *used, size_t n)
 	return at;
 }
 
+/* The same for an array of n elements, which `array` is to point to. */
+#define LAYOUT_CARVE(array, memory, used, n) \
+	((array) = layout_carve(memory, used, (n) * sizeof(*(array))))
+
 #endif

@@ -18,21 +18,15 @@ pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	size_t used = 0;
 
 	p->limits = *l;
-	p->apps = layout_carve(memory, &used, apps * sizeof(*p->apps));
-	p->processes =
-	    layout_carve(memory, &used, processes * sizeof(*p->processes));
-	p->conns = layout_carve(memory, &used, conns * sizeof(*p->conns));
-	p->app_links = layout_carve(memory, &used, apps * sizeof(struct ilink));
-	p->process_links =
-	    layout_carve(memory, &used, processes * sizeof(struct ilink));
-	p->conn_links =
-	    layout_carve(memory, &used, conns * sizeof(struct ilink));
-	p->prefetch_links =
-	    layout_carve(memory, &used, conns * sizeof(struct ilink));
-	p->rooms = layout_carve(
-	    memory, &used, apps * l->sessions * sizeof(struct ilist));
-	p->actions.ring =
-	    layout_carve(memory, &used, ring * sizeof(struct action));
+	LAYOUT_CARVE(p->apps, memory, &used, apps);
+	LAYOUT_CARVE(p->processes, memory, &used, processes);
+	LAYOUT_CARVE(p->conns, memory, &used, conns);
+	LAYOUT_CARVE(p->app_links, memory, &used, apps);
+	LAYOUT_CARVE(p->process_links, memory, &used, processes);
+	LAYOUT_CARVE(p->conn_links, memory, &used, conns);
+	LAYOUT_CARVE(p->prefetch_links, memory, &used, conns);
+	LAYOUT_CARVE(p->rooms, memory, &used, apps * l->sessions);
+	LAYOUT_CARVE(p->actions.ring, memory, &used, ring);
 	p->actions.capacity = (uint32_t)ring;
 	deadlines_carve(&p->app_deadlines, memory, &used, l->apps);
 	deadlines_carve(&p->process_deadlines, memory, &used, l->processes);
@@ -64,6 +58,9 @@ pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
 	p->now = now;
 }
 
+/* The beginning of a table, from p to the pool `to`. */
+#define POOL_COPY(table, n) memcpy(to.table, p->table, (n) * sizeof(*to.table))
+
 void
 pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 {
@@ -77,23 +74,17 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	    limits->sessions >= p->limits.sessions);
 	(void)pool_lay_out(&to, limits, memory);
 	/* The used part of the tables alone: other pages stay untouched. */
-	memcpy(to.apps, p->apps, apps * sizeof(*to.apps));
-	memcpy(to.processes, p->processes, processes * sizeof(*to.processes));
-	memcpy(to.conns, p->conns, conns * sizeof(*to.conns));
-	memcpy(to.app_links, p->app_links, apps * sizeof(*to.app_links));
-	memcpy(to.process_links, p->process_links,
-	    processes * sizeof(*to.process_links));
-	memcpy(to.conn_links, p->conn_links, conns * sizeof(*to.conn_links));
-	memcpy(to.prefetch_links, p->prefetch_links,
-	    conns * sizeof(*to.prefetch_links));
-	memcpy(to.app_deadlines.heap, p->app_deadlines.heap,
-	    to.app_deadlines.count * sizeof(struct deadline));
-	memcpy(to.app_deadlines.where, p->app_deadlines.where,
-	    apps * sizeof(uint32_t));
-	memcpy(to.process_deadlines.heap, p->process_deadlines.heap,
-	    to.process_deadlines.count * sizeof(struct deadline));
-	memcpy(to.process_deadlines.where, p->process_deadlines.where,
-	    processes * sizeof(uint32_t));
+	POOL_COPY(apps, apps);
+	POOL_COPY(processes, processes);
+	POOL_COPY(conns, conns);
+	POOL_COPY(app_links, apps);
+	POOL_COPY(process_links, processes);
+	POOL_COPY(conn_links, conns);
+	POOL_COPY(prefetch_links, conns);
+	POOL_COPY(app_deadlines.heap, to.app_deadlines.count);
+	POOL_COPY(app_deadlines.where, apps);
+	POOL_COPY(process_deadlines.heap, to.process_deadlines.count);
+	POOL_COPY(process_deadlines.where, processes);
 	for (uint32_t a = 0; a < apps; a++)
 		memcpy(room_list(&to, a, 0), room_list(p, a, 0),
 		    p->limits.sessions * sizeof(struct ilist));

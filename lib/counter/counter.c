@@ -225,21 +225,16 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 
 	c->bucket_mask = buckets - 1;
 	c->rank_mask = rank_buckets - 1;
-	c->clients = layout_carve(memory, &used, clients * sizeof(*c->clients));
-	c->entries = layout_carve(memory, &used, entries * sizeof(*c->entries));
-	c->client_links =
-	    layout_carve(memory, &used, clients * sizeof(struct ilink));
-	c->entry_links =
-	    layout_carve(memory, &used, entries * sizeof(struct ilink));
-	c->replies = layout_carve(
-	    memory, &used, (clients + COUNTER_STACK) * sizeof(*c->replies));
-	c->keys = layout_carve(memory, &used, keys * sizeof(*c->keys));
-	c->chunks = layout_carve(
-	    memory, &used, keys * COUNTER_CHUNKS * sizeof(*c->chunks));
-	c->buckets = layout_carve(memory, &used, buckets * sizeof(*c->buckets));
-	c->ranks = layout_carve(memory, &used, clients * sizeof(*c->ranks));
-	c->rank_buckets = layout_carve(
-	    memory, &used, rank_buckets * sizeof(*c->rank_buckets));
+	LAYOUT_CARVE(c->clients, memory, &used, clients);
+	LAYOUT_CARVE(c->entries, memory, &used, entries);
+	LAYOUT_CARVE(c->client_links, memory, &used, clients);
+	LAYOUT_CARVE(c->entry_links, memory, &used, entries);
+	LAYOUT_CARVE(c->replies, memory, &used, clients + COUNTER_STACK);
+	LAYOUT_CARVE(c->keys, memory, &used, keys);
+	LAYOUT_CARVE(c->chunks, memory, &used, keys * COUNTER_CHUNKS);
+	LAYOUT_CARVE(c->buckets, memory, &used, buckets);
+	LAYOUT_CARVE(c->ranks, memory, &used, clients);
+	LAYOUT_CARVE(c->rank_buckets, memory, &used, rank_buckets);
 	deadlines_carve(&c->waits, memory, &used, l->clients);
 	return used;
 }
