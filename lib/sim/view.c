@@ -11,6 +11,15 @@
 
 #define COLUMNS 10
 
+static const struct {
+	const char *json, *text;
+} verdict_words[] = {
+	[VERDICT_IDLE] = { "idle", "idle: no connection came" },
+	[VERDICT_FITS] = { "fits", "fits" },
+	[VERDICT_OVERLOADED] = { "overloaded", "overloaded" },
+	[VERDICT_SHORT] = { "short", "short of processes" },
+};
+
 /* The idle time beside waiting connections, in percent of all processes'. */
 static double
 view_waste(const struct result_app *r)
@@ -24,16 +33,10 @@ view_waste(const struct result_app *r)
 static void
 text_verdict(const struct verdict *v, const struct result_app *r, FILE *out)
 {
-	static const char *const words[] = {
-		[VERDICT_IDLE] = "idle: no connection came",
-		[VERDICT_FITS] = "fits",
-		[VERDICT_OVERLOADED] = "overloaded",
-		[VERDICT_SHORT] = "short of processes",
-	};
 	bool own = v->min_processes != 0 || v->max_processes != 0;
 	bool over = v->kind == VERDICT_OVERLOADED;
 
-	(void)fputs(words[v->kind], out);
+	(void)fputs(verdict_words[v->kind].text, out);
 	if (v->kind == VERDICT_IDLE)
 		return;
 	(void)fprintf(out, ": %s busy processes needed%s, %u allowed",
@@ -336,16 +339,9 @@ json_bucket(struct emit *j, const struct series *s, uint32_t i, tspan length)
 static void
 json_verdict(struct emit *j, const struct verdict *v)
 {
-	static const char *const words[] = {
-		[VERDICT_IDLE] = "idle",
-		[VERDICT_FITS] = "fits",
-		[VERDICT_OVERLOADED] = "overloaded",
-		[VERDICT_SHORT] = "short",
-	};
-
 	emit_key(j, "verdict");
 	emit_object(j);
-	emit_put_string(j, "kind", words[v->kind]);
+	emit_put_string(j, "kind", verdict_words[v->kind].json);
 	emit_put_number(j, "needed", v->needed);
 	emit_put_uint(j, "allowed", v->allowed);
 	if (v->min_processes != 0)
