@@ -126,16 +126,13 @@ service_listen(struct service *s, const struct listener_spec *spec, bool shared,
 		.reopen = service_broken,
 	};
 	struct service_listener *l = calloc(1, sizeof(*l));
-	int error;
 
 	*why_out = "remember it";
 	if (l == NULL)
 		return false;
 	acceptor_init(&l->acceptor, &s->loop, NULL, &ops, ACCEPTS);
 	if (listener_open(&l->acceptor.listener, spec, why_out) == -1) {
-		error = errno;
 		free(l);
-		errno = error;
 		return false;
 	}
 	/* Listeners of the daemon are ours to close and to shut down. */

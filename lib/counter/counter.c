@@ -620,14 +620,6 @@ counter_release(
 
 /* --- time ----------------------------------------------------------------- */
 
-tstamp
-counter_deadline(const struct counter *c)
-{
-	uint32_t client;
-
-	return deadlines_first(&c->waits, &client);
-}
-
 void
 counter_tick(struct counter *c, tstamp now)
 {

@@ -191,8 +191,7 @@ void counter_acquire(struct counter *c, uint32_t client,
 void counter_release(struct counter *c, uint32_t client, const char *key,
     size_t len, tstamp now);
 
-/* When counter_tick() is due; TSTAMP_NEVER: never. */
-tstamp counter_deadline(const struct counter *c);
+/* To be called at the first of `waits`. */
 void counter_tick(struct counter *c, tstamp now);
 
 /*

@@ -135,6 +135,7 @@ lockers_settle(struct lockers *all)
 		[COUNTER_TOO_MANY_KEYS] = "ERROR TOO_MANY_KEYS",
 	};
 	struct counter_reply r;
+	uint32_t first;
 	tstamp at;
 
 	while (counter_next_reply(&all->counter, &r)) {
@@ -146,7 +147,7 @@ lockers_settle(struct lockers *all)
 			    all->counter.ceilings.keys);
 		locker_say(all->lockers[r.client], words[r.word]);
 	}
-	at = counter_deadline(&all->counter);
+	at = deadlines_first(&all->counter.waits, &first);
 	if (at != all->waits.at)
 		timer_set(&all->loop->timers, &all->waits, at);
 }

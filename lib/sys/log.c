@@ -135,7 +135,6 @@ log_prepare(const struct log_spec *spec)
 	const char *journal = getenv("JOURNAL_STREAM");
 	char why[OWNFILE_WHY], ours[64];
 	struct stat st = { 0 };
-	int saved_errno;
 
 	if (s == NULL)
 		return NULL;
@@ -169,9 +168,7 @@ log_prepare(const struct log_spec *spec)
 	}
 	if (s->fd != -1 || s->path != NULL)
 		return s;
-	saved_errno = errno;
-	log_abandon(s);
-	errno = saved_errno;
+	free(s);
 	return NULL;
 }
 
