@@ -545,14 +545,6 @@ lockers_turn(struct lockers *all, tstamp now)
 	}
 }
 
-/* The loop has not slept, and lockers_turn() follows. */
-static void
-lockers_more_due(struct timer *t, tstamp now)
-{
-	(void)t;
-	(void)now;
-}
-
 /* --- all of them ---------------------------------------------------------- */
 
 bool
@@ -575,7 +567,7 @@ lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
 	}
 	timer_init(&all->waits, lockers_waits_due);
 	timer_init(&all->cut, lockers_cut_due);
-	timer_init(&all->more, lockers_more_due);
+	timer_init(&all->more, NULL); /* lockers_turn() follows */
 	arc4random_buf(&seed, sizeof(seed));
 	if (all->lockers != NULL &&
 	    counter_init(&all->counter, limits, figures, &seed, now))

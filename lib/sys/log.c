@@ -492,7 +492,7 @@ log_thread(void *arg)
 int
 log_start(void)
 {
-	int error = 0;
+	bool running;
 
 	/* The zone is read here, and not by localtime_r(3) in the thread. */
 	tzset();
@@ -501,20 +501,16 @@ log_start(void)
 	state.stop = false;
 	atomic_store(&state.no_wait, false);
 	if (state.abandoned) {
-		error = EBUSY;
-	} else if (ring_init(&state.ring, RING_SIZE) == -1) {
-		error = errno;
-	} else if (thread_start("apppoold-log", STACK_SIZE, log_thread, NULL,
-		       &state.thread) == -1) {
-		error = errno;
-		ring_fini(&state.ring);
+		errno = EBUSY;
+	} else if (ring_init(&state.ring, RING_SIZE) == 0) {
+		state.running = thread_start("apppoold-log", STACK_SIZE,
+				    log_thread, NULL, &state.thread) == 0;
+		if (!state.running)
+			ring_fini(&state.ring);
 	}
-	state.running = error == 0;
+	running = state.running;
 	pthread_mutex_unlock(&state.lock);
-	if (error == 0)
-		return 0;
-	errno = error;
-	return -1;
+	return running ? 0 : -1;
 }
 
 void

@@ -195,12 +195,8 @@ loop_signals(struct loop *l, const sigset_t *set,
     void (*signalled)(void *, const struct signalfd_siginfo *, tstamp),
     void *arg)
 {
-	int error = pthread_sigmask(SIG_BLOCK, set, &l->mask_before);
-
-	if (error != 0) {
-		errno = error;
+	if (sigprocmask(SIG_BLOCK, set, &l->mask_before) == -1)
 		return -1;
-	}
 	l->signalled = signalled;
 	l->signalled_arg = arg;
 	l->signals.ready = signals_ready;
@@ -295,16 +291,14 @@ thread_start(const char *name, size_t stack_size, void *(*run)(void *),
 	sigset_t all, before;
 	int error = pthread_attr_init(&attr);
 
-	if (error != 0) {
-		errno = error;
-		return -1;
+	if (error == 0) {
+		(void)pthread_attr_setstacksize(&attr, stack_size);
+		sigfillset(&all);
+		(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+		error = pthread_create(&thread, &attr, run, arg);
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+		(void)pthread_attr_destroy(&attr);
 	}
-	(void)pthread_attr_setstacksize(&attr, stack_size);
-	sigfillset(&all);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attr, run, arg);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attr);
 	if (error != 0) {
 		errno = error;
 		return -1;
