@@ -401,10 +401,7 @@ stmt_new(struct prescan *p, enum form form)
 	return s;
 }
 
-/*
- * True if the name of s is known and used as it should be; reports it
- * otherwise.
- */
+/* Whether the name of s is known and used rightly; else that is reported. */
 static bool
 check_name(struct prescan *p, struct stmt *s)
 {

@@ -74,10 +74,7 @@ struct source {
  */
 bool source_affordable(size_t len);
 
-/*
- * Reads a regular file of at most max bytes. Never waits, as a FIFO would have
- * it.
- */
+/* Reads a regular file of at most max bytes; never waits, as for a FIFO. */
 struct source *source_read(struct arena *a, const char *path, size_t max);
 
 /* Explains an errno of reading a file of at most max bytes. */

@@ -166,10 +166,7 @@ findings_add(struct findings *f, bool mistake, struct where where,
 		f->mistakes++;
 	if (f->len >= FINDINGS_MAX)
 		return;
-	/*
-	 * Parts quoted from the file may hold line ends, terminal commands, and
-	 * megabytes.
-	 */
+	/* Quoted parts may hold line ends, terminal commands, megabytes. */
 	if (vsnprintf(text, sizeof(text), fmt, ap) > TEXT_MAX)
 		strcpy(text + TEXT_MAX, "...");
 	for (char *p = text; *p != '\0'; p++)

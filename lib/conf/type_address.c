@@ -98,10 +98,7 @@ have_ipv6(void)
 	return true;
 }
 
-/*
- * Adds the addresses of a host, each once. Returns 0, or what gai_strerror()
- * explains.
- */
+/* Adds the addresses of a host, each once; 0, or as for gai_strerror(). */
 static int
 listen_resolve(const struct input *in, const char *host, const char *port,
     bool numeric, struct listens *out)
@@ -142,10 +139,7 @@ listen_resolve(const struct input *in, const char *host, const char *port,
 	return out->len > first ? 0 : EAI_NONAME;
 }
 
-/*
- * Adds HOST:PORT. A host whose name nobody knows today makes an app fail, not
- * the file.
- */
+/* Adds HOST:PORT. A name that is unknown today fails the app, not the file. */
 static bool
 parse_host(const struct input *in, void *base, const char *text,
     const char *colon, struct listens *out)

@@ -488,10 +488,7 @@ command_split(char *line, size_t len, struct command_line *out)
 	return out->nwords == 0 ? "no command" : NULL;
 }
 
-/*
- * The functions of all commands but those of steer.c; the arguments end with
- * NULL.
- */
+/* All commands but those of steer.c; the arguments end with NULL. */
 static void (*const runs[COMMANDS])(struct client *) = {
 	[COMMAND_APPS] = run_apps,
 	[COMMAND_EVENTS] = run_events,

@@ -432,8 +432,7 @@ client_is_stranger(const struct client *cl)
  * Whether there is room for a client; if need be that ends which has been idle
  * longest, a stranger if there is one. A client that asks stands in the backlog
  * behind all that came before, silent ones too: 400 of these had a status wait
- * for ten seconds. Clients of a burst that are about to ask are given a moment
- * for it.
+ * for ten seconds. Clients of a burst that are about to ask are given a moment.
  */
 static bool
 control_admits(struct acceptor *a, tstamp now)

@@ -5,8 +5,7 @@
  * The room of the control socket, by the file that defines each function; a
  * file calls those before it. A client says one line and is given the answer as
  * fast as it reads. Nothing waits for a client, and its costs have a bound. A
- * user other than root and the daemon's own is a stranger, who can keep nobody
- * else out.
+ * user but root and the daemon's own is a stranger, who can keep nobody out.
  */
 
 #include <sys/queue.h>

@@ -512,8 +512,7 @@ app_max_queue(const struct app *a)
 	if (a->options.private_queue &&
 	    (!a->options.close_when_full || app_ready(a) > 0))
 		n = 0;
-	/* A connection must come in for a lock, or for a process, to be asked
-	 * for. */
+	/* A connection must come in for a lock or process to be asked for. */
 	if (n == 0 &&
 	    (a->options.limited || a->renewing ||
 		(a->options.close_when_full && app_ready(a) == 0)))

@@ -47,8 +47,7 @@ settle_end_app(
  * Serves or refuses connections that have come back to an app that is held or
  * leaves.  One that leaves ends after its stop_timeout: sessions that hang, or
  * a lock that never comes, would keep it otherwise, and all that waits for
- * them; and a configuration that removes and adds it again and again would pile
- * up others.
+ * them; and a configuration that drops and adds it again would pile up others.
  */
 static tstamp
 settle_leaving(struct pool *p, uint32_t app, bool act)

@@ -389,8 +389,7 @@ sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 		due = MAX(due, gate);
 		/*
 		 * A start that is due and was not made just now is held up by a
-		 * ceiling or by a start under way: not time ends that, but an
-		 * event.
+		 * ceiling or by a start under way: an event ends that.
 		 */
 		return due > p->now ? due : TSTAMP_NEVER;
 	}

@@ -1,10 +1,7 @@
 #ifndef COUNTER_COUNTER_H
 #define COUNTER_COUNTER_H
 
-/*
- * apppool-counter: locks with a limit, for many clients, over the protocol of
- * PoolCounter.
- */
+/* apppool-counter: locks with a limit, over the protocol of PoolCounter. */
 
 #include <sys/queue.h>
 
@@ -194,10 +191,7 @@ void counter_release(struct counter *c, uint32_t client, const char *key,
 /* To be called at the first of `waits`. */
 void counter_tick(struct counter *c, tstamp now);
 
-/*
- * Takes out the oldest reply; false: there is none, and the next fact may be
- * told.
- */
+/* Takes out the oldest reply; false: none is left, a fact may be told. */
 bool counter_next_reply(struct counter *c, struct counter_reply *out);
 
 /* --- language.c ---------------------------------------------------------- */

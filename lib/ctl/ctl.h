@@ -170,8 +170,7 @@ bool ping_is_good(const struct ping_answer *);
 /*
  * Connects to an address as the daemon shows it: "127.0.0.1:80", "[::1]:80",
  * "unix:/run/web.sock", "unix:@abstract". A socket that waits no longer than
- * timeout in any call, and is the caller's; or -1 and errno, ETIMEDOUT if that
- * has passed.
+ * timeout in any call, and is the caller's; or -1 and errno: ETIMEDOUT then.
  */
 int ping_connect(const char *address, tspan timeout);
 

@@ -74,10 +74,7 @@ form_width(const struct text *t)
 	return width;
 }
 
-/*
- * Puts a text into so many columns; a longer one is cut, "+" being last, or
- * goes on.
- */
+/* Puts a text into so many columns; a longer one goes on, or "+" cuts it. */
 static void
 form_pad(
     struct text *out, const struct text *t, size_t width, bool left, bool cut)

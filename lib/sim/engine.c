@@ -98,10 +98,7 @@ tally_bucket(const struct engine *e, struct tally *t)
 	    : series_at(&t->out->series, t->now - ENGINE_EPOCH);
 }
 
-/*
- * Brings the figures of the app to the present, bucket by bucket, before they
- * change.
- */
+/* Brings the figures of the app to the present, before they change. */
 static struct tally *
 tally_of(struct engine *e, uint32_t app)
 {

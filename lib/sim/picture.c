@@ -146,10 +146,7 @@ panel_axes(
 	double days;
 	size_t k = 0;
 
-	/*
-	 * Times go in the steps of clocks; under some seconds, and over some
-	 * days, by tens.
-	 */
+	/* Steps of clocks; under some seconds, and over some days, by tens. */
 	while (k < most && second * clock[k] * TIME_STEPS_MAX < length)
 		k++;
 	days = axis_step((double)length / (double)day, TIME_STEPS_MAX);

@@ -56,8 +56,7 @@ enum command_id command_find(const char *name);
 
 /*
  * The command whose name is nearest to this one, of those that only show
- * something: a suggestion that is typed shall end no daemon. NULL: none is
- * near.
+ * something: a suggestion that is typed shall end no daemon. NULL: none.
  */
 const char *command_nearest(const char *name);
 

@@ -172,10 +172,7 @@ log_prepare(const struct log_spec *spec)
 	return NULL;
 }
 
-/*
- * Like write(2), but waits for room: until the thread is to end, or to write
- * elsewhere.
- */
+/* As write(2), but waits for room until the thread is to end or move on. */
 static ssize_t
 sink_write_some(struct logsink *s, const char *p, size_t len)
 {

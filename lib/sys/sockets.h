@@ -63,8 +63,7 @@ bool sockets_unix(size_t most, sockets_fn *found, void *arg);
 
 /*
  * How many connections wait in the queue of the Unix socket fd, which listens
- * at this address; -1: unknown, for there is no monitor and there are too many
- * sockets.
+ * at this address; -1: unknown, without a monitor and with too many sockets.
  */
 long sockets_unix_queue(int fd, const struct sockaddr *addr);
 

@@ -28,8 +28,7 @@
 /*
  * All that a client may take: until its first request has come, until the next
  * one has, and until an answer has been read. The whole counts, not the time
- * since something came: a client that sends a byte now and then would be let
- * stay for ever.
+ * since something came: a client that sends a byte now and then would stay.
  */
 #define HEAD_TIME 10000
 #define IDLE_TIME 30000

@@ -73,10 +73,7 @@ struct history {
 
 void history_fini(struct history *h);
 
-/*
- * Adds what the metrics, a text with a NUL, say now. Apps that they do not have
- * are forgotten.
- */
+/* Adds what the metrics, a text with a NUL, say now; forgets other apps. */
 void history_add(struct history *h, const char *metrics, int64_t now);
 
 void history_write(const struct history *h, FILE *to);
