@@ -64,6 +64,7 @@ static struct {
 	pid_t pid; /* the process that accepts; 0: none yet */
 	char **environ; /* where that was when it began */
 	bool polls; /* the socket has been polled */
+	bool several; /* the daemon knows that it may accept in a session */
 	bool shut; /* the program has shut it down */
 	atomic_bool stopped; /* no connection will come any more */
 	struct channel_message message; /* the latest */
@@ -101,23 +102,29 @@ socket_is(int fd, ino_t inode)
 	    S_ISSOCK(st.st_mode);
 }
 
-/* Says DONE of all that are closed. */
-static void
+/* Says DONE of all that are closed. Returns whether there are others. */
+static bool
 sessions_settle(void)
 {
+	bool open = false;
+
 	for (int fd = 0; fd < sessions_end; fd++) {
 		uint64_t serial = atomic_load(&sessions[fd].serial);
 
 		/* A descriptor can be closed by calls that have no hook. */
-		if (serial == 0 ||
-		    ((serial & CLOSED) == 0 &&
-			socket_is(fd, sessions[fd].inode)))
+		if (serial == 0)
 			continue;
+		if ((serial & CLOSED) == 0 &&
+		    socket_is(fd, sessions[fd].inode)) {
+			open = true;
+			continue;
+		}
 		if (atomic_compare_exchange_strong(
 			&sessions[fd].serial, &serial, 0))
 			(void)channel_say_serial(
 			    library.channel.fd, WIRE_DONE, serial & ~CLOSED);
 	}
+	return open;
 }
 
 static void
@@ -159,7 +166,7 @@ session_close(int fd, FILE *file)
 	/* Else it may have to do more for this one before the next. */
 	if (serial != 0 &&
 	    (library.polls || atomic_load(&library.accepting) != NULL))
-		sessions_settle();
+		(void)sessions_settle();
 	errno = error;
 	return closed;
 }
@@ -285,6 +292,20 @@ library_end(bool blocks)
 	return worker_error(blocks ? EINTR : EAGAIN);
 }
 
+/*
+ * Before it accepts or polls: a program that does so in a session would not
+ * leave alone what is handed ahead.
+ */
+static void
+library_settle(bool lasting)
+{
+	if ((!sessions_settle() && !lasting) || library.several)
+		return;
+	(void)channel_say(
+	    library.channel.fd, WIRE_SEVERAL, sizeof(WIRE_SEVERAL) - 1);
+	library.several = true;
+}
+
 /* Carries out a FORK; as a template in the process that is to be one. */
 static void
 library_fork(const struct channel_message *m)
@@ -393,7 +414,7 @@ accept4(int fd, struct sockaddr *restrict address, socklen_t *restrict len,
 	}
 	library_begin(fd);
 	blocks = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-	sessions_settle();
+	library_settle(false);
 	errno = error;
 	conn = library_receive(blocks, address, len, flags);
 	atomic_store(&library.accepting, NULL);
@@ -431,7 +452,7 @@ shutdown(int fd, int how)
 
 /* The socket is about to be polled: the channel is, in its place. */
 static int
-library_polled(int fd)
+library_polled(int fd, bool lasting)
 {
 	int error = errno;
 
@@ -439,7 +460,7 @@ library_polled(int fd)
 	library.polls = true;
 	if (library.stopped)
 		(void)kill(library.first, SIGTERM);
-	sessions_settle();
+	library_settle(lasting);
 	errno = error;
 	return library.channel.fd;
 }
@@ -453,7 +474,7 @@ poll_begin(struct pollfd *p, nfds_t n, int *fd_out)
 	for (nfds_t i = 0; library.channel.fd != -1 && i < n; i++)
 		if (p[i].fd >= 0 && is_listener(p[i].fd)) {
 			*fd_out = p[i].fd;
-			p[i].fd = library_polled(p[i].fd);
+			p[i].fd = library_polled(p[i].fd, false);
 			found++;
 		}
 	return found;
@@ -519,7 +540,7 @@ select_begin(int n, fd_set *readable)
 	if (fd == n)
 		return -1;
 	FD_CLR(fd, readable);
-	FD_SET(library_polled(fd), readable);
+	FD_SET(library_polled(fd, false), readable);
 	return fd;
 }
 
@@ -564,7 +585,7 @@ epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
 	if (is_listener(fd))
 		fd = operation == EPOLL_CTL_DEL ? library.channel.fd
-						: library_polled(fd);
+						: library_polled(fd, true);
 	return REAL(epoll_ctl)(epoll, operation, fd, event);
 }
 

@@ -481,7 +481,8 @@ resolve_pool(struct conf_app *app)
 	 * at a time, the end of which is known.
 	 */
 	if (o->prefetch_auto)
-		o->prefetch = app->handoff == CONF_HANDOFF_NATIVE &&
+		o->prefetch = (app->handoff == CONF_HANDOFF_NATIVE ||
+				  app->program.library != NULL) &&
 		    o->concurrency == 1 && !o->private_queue;
 	/* Job workers have no sessions: nothing tells that they are idle. */
 	if (app->handoff == CONF_HANDOFF_NONE) {

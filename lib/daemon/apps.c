@@ -113,6 +113,9 @@ static void
 size_options(const struct group *g, struct app_options *out)
 {
 	*out = g->conf->pool;
+	if (g->none_ahead && out->prefetch_auto &&
+	    g->conf->handoff == CONF_HANDOFF_ACCEPT)
+		out->prefetch = 0;
 	if (!g->size.set)
 		return;
 	out->min_processes = g->size.now.min;
@@ -279,6 +282,18 @@ apps_tell_restricted(const struct group *g)
 		    g->conf->name);
 }
 
+void
+group_hand_none_ahead(struct group *g, tstamp now)
+{
+	struct app_options o;
+
+	if (g->none_ahead)
+		return;
+	g->none_ahead = true;
+	size_options(g, &o);
+	pool_app_change(&g->sup->pool, g->app, &o, now);
+}
+
 bool
 group_leave_library(const struct worker *w, const char *why, tstamp now)
 {
@@ -294,6 +309,7 @@ group_leave_library(const struct worker *w, const char *why, tstamp now)
 	tell_app(g, LOG_LEVEL_INFO, EVENT_RESTART, NULL,
 	    "accepts by seccomp, not by the library: %s", why);
 	apps_tell_restricted(g);
+	group_hand_none_ahead(g, now);
 	template_update(g, now);
 	return true;
 }

@@ -418,6 +418,7 @@ enum verb {
 	VERB_BLIND,
 	VERB_FORKED,
 	VERB_UNFIT,
+	VERB_SEVERAL,
 	VERB_FAIL,
 	VERB_EVENT,
 	VERB_STATUS,
@@ -425,8 +426,8 @@ enum verb {
 };
 
 static const char *const verb_words[VERBS] = { WIRE_DONE, WIRE_PARK, WIRE_READY,
-	WIRE_LOST, WIRE_RETIRE, WIRE_BLIND, WIRE_FORKED, WIRE_UNFIT, WIRE_FAIL,
-	WIRE_EVENT, WIRE_STATUS };
+	WIRE_LOST, WIRE_RETIRE, WIRE_BLIND, WIRE_FORKED, WIRE_UNFIT,
+	WIRE_SEVERAL, WIRE_FAIL, WIRE_EVENT, WIRE_STATUS };
 
 /* The text behind the verb: len bytes, not ended by a NUL. */
 struct said {
@@ -508,10 +509,15 @@ channel_take_other(
 		return fork_answered(w, said->text, said->len, now)
 		    ? NULL
 		    : "FORKED of what was not asked";
+	case VERB_SEVERAL:
 	case VERB_UNFIT:
 		if (w->group->conf->handoff != CONF_HANDOFF_ACCEPT ||
 		    w->adapted)
-			return "UNFIT without the library";
+			return "words of the library without it";
+		if (verb == VERB_SEVERAL) {
+			group_hand_none_ahead(w->group, now);
+			return NULL;
+		}
 		(void)snprintf(
 		    why, sizeof(why), "%.*s", (int)said->len, said->text);
 		if (group_leave_library(w, why, now)) {

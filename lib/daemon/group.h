@@ -139,6 +139,7 @@ struct group {
 	struct starts starts;
 	struct templating *templating; /* owned; NULL: it has no template */
 	uint32_t unfit; /* generation + 1 that the library cannot serve; 0 */
+	bool none_ahead; /* `prefetch = auto` is 0: of a program by accept() */
 	struct backlog backlog;
 	struct keeper_app *keeper; /* a reference */
 	struct parking parking;
@@ -220,6 +221,9 @@ group_has_library(const struct group *g)
  * adapter has all of its generation accept from now on.
  */
 bool group_leave_library(const struct worker *w, const char *why, tstamp now);
+
+/* The program accepts while it has a session, or by the adapter. */
+void group_hand_none_ahead(struct group *g, tstamp now);
 
 /* Whether its processes have a channel to us. */
 static inline bool

@@ -517,7 +517,8 @@ start_begin(struct worker *w, bool alone, tstamp now)
 	w->adapted =
 	    g->conf->handoff == CONF_HANDOFF_ACCEPT && !group_has_library(g);
 	/* An adapter gives connections before it takes them off the channel. */
-	w->keeps = w->adapted && g->conf->pool.prefetch == 0;
+	w->keeps = w->adapted &&
+	    (g->conf->pool.prefetch == 0 || g->conf->pool.prefetch_auto);
 	if (channel_open(w) == -1 || start_program(w) == -1) {
 		start_failed(s, w->process, true, strerror(errno), now);
 		return;

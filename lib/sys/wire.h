@@ -44,6 +44,7 @@
 #define WIRE_FORKED "FORKED" /* serial pid; 0: it could not */
 #define WIRE_FAIL "FAIL" /* text */
 #define WIRE_UNFIT "UNFIT" /* text; of apppool-accept's library alone */
+#define WIRE_SEVERAL "SEVERAL" /* of the same */
 #define WIRE_RETIRE "RETIRE"
 #define WIRE_BLIND "BLIND"
 #define WIRE_EVENT "EVENT" /* text */

@@ -59,6 +59,35 @@ more_setup() {
 	END
 }
 
+# A busy machine may have made the sessions so far long.
+prefetches() {
+	flood --unix "$DIR/web.sock" --concurrency 1 --count 100 \
+	    >"$DIR/flood" 2>&1 && status_is 1 apps web prefetch
+}
+
+testAProgramThatAcceptsBetweenSessionsIsHandedOneAhead() {
+	[ "$SLOW" -eq 1 ] || { skip 'no session is brief here'; return; }
+	starts 'max_processes = 2 min_processes = 2' accept web
+	await prefetches
+	assert_flood 2000 --concurrency 8
+	assertEquals 0 "$(status apps web lost)"
+	await status_is 0 apps web sessions
+	assert_accounts web
+}
+
+# It would take what was handed ahead beside its session.
+testAProgramThatPollsInASessionIsHandedNoneAhead() {
+	[ "$SLOW" -eq 1 ] || { skip 'no session is brief here'; return; }
+	for way in Select Poll Epoll; do
+		starts 'max_processes = 1' accepts web "$PYTHON" \
+		    "$DIR/polls.py" "$way"
+		assertEquals "$way" library "$(by)"
+		assert_flood 1000 --concurrency 4
+		assertEquals "$way" 0 "$(status apps web prefetch)"
+		pool_stop
+	done
+}
+
 testTheProgramItselfIsTheWorker() {
 	starts '' php
 	assertEquals library "$(by)"

@@ -359,12 +359,15 @@ TEST(prefetch_auto_is_one_for_any_user)
 
 	CHECK_EQ(1, o.prefetch);
 	CHECK(o.prefetch_auto);
+	o = options_of("handoff = accept accept_by = library");
+	CHECK_EQ(1, o.prefetch);
 }
 
 TEST(prefetch_auto_is_none_where_sessions_are_not_one_after_another)
 {
 	CHECK_EQ(0, options_of("concurrency = 2").prefetch);
-	CHECK_EQ(0, options_of("handoff = accept").prefetch);
+	CHECK_EQ(
+	    0, options_of("handoff = accept accept_by = seccomp").prefetch);
 	CHECK_EQ(0, options_of("handoff = stdio").prefetch);
 }
 
