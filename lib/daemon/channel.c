@@ -373,8 +373,9 @@ channel_take(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 	/* Without a number for it the connection would be lost. */
-	int room = w->keeps || w->channel.events == 0 || s->keepers->ails ||
-		w->group->keeper->stalls > 0 || fork_is_asked(w)
+	int room = w->keeps || w->channel.events == 0 ||
+		now < s->keepers->rest || w->group->keeper->stalls > 0 ||
+		fork_is_asked(w)
 	    ? -1
 	    : fcntl(w->child_end, F_DUPFD_CLOEXEC, 0);
 

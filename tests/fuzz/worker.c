@@ -143,7 +143,9 @@ take(const struct action *a)
 	int fd = -1;
 	ssize_t n;
 
+	sup.keepers->rest = 0;
 	channel_take(&sup, a, now);
+	sup.keepers->rest = TSTAMP_NEVER;
 	if (r->end != NULL) {
 		n = fdpass_recv_one(
 		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &fd);

@@ -385,8 +385,8 @@ TEST(what_a_process_says_while_something_is_taken_back_is_read_later)
 	begin_prefetched();
 	from = fall_idle();
 	NEED(loop_set(&sup.loop, &from->channel, EPOLLIN) == 0);
-	sup.keepers->rest = TSTAMP_NEVER;
 	channel_take(&sup, &met[0], fixture.now);
+	sup.keepers->rest = TSTAMP_NEVER;
 	CHECK_EQ(4, send(from->child_end, "DONE", 4, 0));
 	count = sup.pool.processes[from->process].conns.count;
 	(void)loop_turn(&sup.loop, fixture.now);
