@@ -122,8 +122,9 @@ testKilledProcessesLoseOnlyTheSessionsTheyHadBegun() {
 	assert_accounts web
 }
 
-are_replaced() {
-	[ "$(status apps web exits signal)" -ge "$1" ]
+is_served() {
+	before=$(status apps web completed)
+	[ "$(web)" ] && [ "$(status apps web completed)" -gt "$before" ]
 }
 
 # Each connection ends once, wherever it is when a process or the keeper dies.
@@ -139,17 +140,22 @@ testProcessesAndKeepersThatDieAmongRetakenConnectionsLoseEachOnce() {
 	short=$STARTED
 	for round in 1 2 3 4 5 6 7 8; do
 		case $round in
-		4) kill -KILL "$(status apps web keepers 0 pid)" ;;
-		*) kill -KILL "$(status apps web workers $((round % 4)) pid)" ;;
+		4) victim='keepers 0' ;;
+		*) victim="workers $((round % 4))" ;;
 		esac
-		await are_replaced $((round - (round >= 4)))
+		# shellcheck disable=SC2086 # two words
+		kill -KILL "$(status apps web $victim pid)" 2>/dev/null
+		await is_served
 	done
 	finish "$long" 60
 	finish "$short" 60
 	lost=$(($(sed -n 's/.* lost=\([0-9]*\).*/\1/p' \
 	    "$DIR/long" "$DIR/short" | paste -sd +)))
-	await status_is $((3150 - lost)) apps web completed
-	await status_is "$lost" apps web lost
+	await status_is 0 apps web sessions
+	# A process may be killed when it has answered and not yet said so.
+	counted=$(status apps web lost)
+	assertTrue "$lost of $counted lost" \
+	    "[ $lost -le $counted ] && [ $counted -le $((lost + 7)) ]"
 	assertTrue 'none was taken back' "[ $(status apps web retaken) -gt 0 ]"
 	assert_accounts web
 }
