@@ -936,12 +936,3 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 	}
 	return &d->manager;
 }
-
-void
-engine_play(const struct conf *conf, const struct load_spec *spec,
-    tspan start_time, struct result *out)
-{
-	if (!engine_run(
-		spec, start_time, pool_driver_new(conf, spec->seed), out))
-		exit(EX_DATAERR);
-}

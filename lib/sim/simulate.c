@@ -470,6 +470,17 @@ options_load(const struct options *o, const struct conf *conf,
 		options_load_app(o, conf, &conf->apps[i], &apps[i]);
 }
 
+/* Plays the load to the core; the program ends where engine_run() fails. */
+static void
+simulate_play(
+    const struct conf *conf, const struct simulation *s, struct result *out)
+{
+	struct manager *core = pool_driver_new(conf, s->load.seed);
+
+	if (!engine_run(&s->load, s->start_time, core, out))
+		exit(EX_DATAERR);
+}
+
 /* --- the verdicts ------------------------------------------------------- */
 
 static bool
@@ -550,7 +561,7 @@ search_try(const struct search *s, uint32_t n)
 		app->pool.max_processes = n;
 	if (s->ready)
 		app->pool.min_processes = n;
-	engine_play(conf, &s->simulation->load, s->simulation->start_time, &r);
+	simulate_play(conf, s->simulation, &r);
 	conf->max_processes = ceiling;
 	app->pool.min_processes = min;
 	app->pool.max_processes = max;
@@ -684,7 +695,7 @@ simulate_run(const char *file, bool json, const struct given *options)
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
 	options_load(&o, conf, apps, &s.load);
 	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));
-	engine_play(conf, &s.load, s.start_time, &r);
+	simulate_play(conf, &s, &r);
 	simulate_judge(conf, &s, &r, verdicts);
 	if (json)
 		view_json(&s, &r, stdout);

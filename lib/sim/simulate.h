@@ -414,10 +414,6 @@ void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
  */
 struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 
-/* Plays the load to it; the program ends where engine_run() fails. */
-void engine_play(const struct conf *conf, const struct load_spec *spec,
-    tspan start_time, struct result *out);
-
 /* --- words.c: numbers, times and loads as they are shown ---------------- */
 
 extern const char *const service_names[], *const profile_names[];

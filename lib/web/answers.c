@@ -308,20 +308,6 @@ prefers_openmetrics(const char *accept)
 	return open > 0 && open >= text;
 }
 
-static const struct path *
-find_path(struct MHD_Connection *connection, const char *url)
-{
-	const char *accept = MHD_lookup_connection_value(
-	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
-
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (strcmp(paths[i].path, url) == 0 &&
-		    (paths[i].question != ANSWERS_OPENMETRICS ||
-			prefers_openmetrics(accept)))
-			return &paths[i];
-	return NULL;
-}
-
 /* The answer for a path; its question q, which may be NULL, is answered. */
 static struct answer
 answer_path(struct answers *all, const struct path *p, const struct question *q)
@@ -363,10 +349,18 @@ struct question *
 answers_to(struct answers *all, struct MHD_Connection *connection,
     const char *url, int64_t since, int64_t now, struct answer *out)
 {
-	const struct path *p = find_path(connection, url);
+	const char *accept = MHD_lookup_connection_value(
+	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+	const size_t len = sizeof(paths) / sizeof(paths[0]);
+	const struct path *p = paths;
 	struct question *q = NULL;
 
-	if (p == NULL) {
+	while (p < paths + len &&
+	    (strcmp(p->path, url) != 0 ||
+		(p->question == ANSWERS_OPENMETRICS &&
+		    !prefers_openmetrics(accept))))
+		p++;
+	if (p == paths + len) {
 		*out = answer_line(all, MHD_HTTP_NOT_FOUND,
 		    "There are /, /status.json, /metrics, /history.json and "
 		    "/healthz.");
