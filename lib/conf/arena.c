@@ -16,10 +16,7 @@ struct arena_block {
 #define ALIGNED(size) (((size) + 15) & ~(size_t)15)
 #define HEAD ALIGNED(sizeof(struct arena_block))
 
-/*
- * Under a sanitizer each allocation is a block of its own, so that it sees
- * where that ends.
- */
+/* A block for each, so that a sanitizer sees where an allocation ends. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define BLOCK_SIZE 0

@@ -1,7 +1,4 @@
-/*
- * Loads a configuration from end to end, prints it, and compares two by the
- * values as printed.
- */
+/* Loads a configuration, prints it, and compares two as they are printed. */
 
 #include <assert.h>
 #include <errno.h>

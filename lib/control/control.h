@@ -1,10 +1,7 @@
 #ifndef CONTROL_CONTROL_H
 #define CONTROL_CONTROL_H
 
-/*
- * The control socket: a line in, an answer out, for many clients at a time.
- * See apppoolctl(8).
- */
+/* The control socket: a line in, an answer out; see apppoolctl(8). */
 
 #include <stdbool.h>
 

@@ -1,7 +1,4 @@
-/*
- * The states of an app as tables; its word for status; what its sessions and
- * starts have shown.
- */
+/* The states of an app as tables, its word for status, its measures. */
 
 #include <assert.h>
 

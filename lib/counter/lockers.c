@@ -1,7 +1,4 @@
-/*
- * The clients of the service: reading, answering, whose turn it is, and those
- * that do not read.
- */
+/* The clients of the service: reading, answering, and whose turn it is. */
 
 #include <sys/socket.h>
 

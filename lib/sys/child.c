@@ -344,10 +344,7 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 	}
 	stack = mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE,
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-	/*
-	 * Stacks grow downwards. The call returns when the child runs its
-	 * program or is dead.
-	 */
+	/* Stacks grow downwards. The child has its program then, or is dead. */
 	if (stack == MAP_FAILED ||
 	    clone(run_steps, stack + STACK_SIZE,
 		CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, &st,

@@ -88,10 +88,7 @@ walk_follow(struct walk *w, int link)
 	return target[0] == '/' ? walk_enter_root(w) : 0;
 }
 
-/*
- * Whether what has the name may be used or, where there is none yet, get it: 0,
- * or -1 and errno.
- */
+/* Whether what has the name may be used, or be made: 0, or -1 and errno. */
 static int
 walk_examine(struct walk *w, const struct stat *st, bool last)
 {
