@@ -1,5 +1,7 @@
 /* Loads a configuration, prints it, and compares two as they are printed. */
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <errno.h>
 #include <limits.h>
@@ -146,33 +148,27 @@ conf_makes_folder(const struct conf *conf)
 /* As many connections as serial numbers can tell apart. */
 #define CONNS_MAX (1u << 24)
 
-static uint32_t
-larger(uint64_t a, uint64_t b)
-{
-	return (uint32_t)(a > b ? a : b);
-}
-
 void
 conf_pool_limits(const struct conf *conf, struct pool_limits *out)
 {
 	uint64_t conns = 0;
 
-	out->apps = larger(out->apps, conf->apps_len);
+	out->apps = MAX(out->apps, (uint32_t)conf->apps_len);
 	/*
 	 * Processes that leave are still there when their successors come, so
 	 * there is room for twice the ceiling; living ones it never exceeds.
 	 */
-	out->processes = larger(out->processes, 2 * conf->max_processes);
-	out->sessions = larger(out->sessions, 1);
+	out->processes = MAX(out->processes, 2 * conf->max_processes);
+	out->sessions = MAX(out->sessions, 1);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct app_options *o = &conf->apps[i].pool;
 
 		out->sessions =
-		    larger(out->sessions, o->concurrency + o->prefetch);
+		    MAX(out->sessions, o->concurrency + o->prefetch);
 		conns += o->max_queue + 1;
 	}
 	conns += (uint64_t)out->processes * out->sessions;
-	out->conns = larger(out->conns, conns < CONNS_MAX ? conns : CONNS_MAX);
+	out->conns = MAX(out->conns, (uint32_t)MIN(conns, CONNS_MAX));
 }
 
 void
