@@ -130,15 +130,11 @@ watch_init(struct watch *w, struct loop *loop)
 	memset(w, 0, sizeof(*w));
 	if (map == MAP_FAILED)
 		return -1;
+	(void)sigaction(SIGNAL, &action, NULL);
 	w->loop = loop;
 	w->page = map;
 	w->own = turn_now;
 	timer_init(&w->timer, watch_start);
-	if (sigaction(SIGNAL, &action, NULL) == -1) {
-		(void)munmap(map, sizeof(*w->page));
-		w->page = NULL;
-		return -1;
-	}
 	turn_now = &w->page->turn;
 	watch_start(&w->timer, loop_now(loop));
 	return 0;
