@@ -304,6 +304,9 @@ void listeners_open_awaited(struct supervisor *s, tstamp now);
 void listeners_close_all(struct app_listeners *all);
 
 /* All listeners of the group leave the loop, or come back. */
+/* A process ended: some remove the file of a Unix socket when they do. */
+void listeners_keep(struct group *g);
+
 void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 

@@ -93,6 +93,18 @@ listeners_share(struct app_listener *l)
 	if (listener_share(
 		&l->acceptor.listener, group_accepts_itself(l->group)) == -1)
 		log_warn("%s: fcntl", l->address);
+	if (group_accepts_itself(l->group))
+		acceptor_keep(&l->acceptor);
+}
+
+void
+listeners_keep(struct group *g)
+{
+	struct app_listener *l;
+
+	TAILQ_FOREACH(l, &g->listeners, next)
+		if (group_accepts_itself(g) && !l->leaving)
+			acceptor_keep(&l->acceptor);
 }
 
 void

@@ -427,6 +427,7 @@ leaving_end(struct worker *w, tstamp now)
 	    process_end_name(x->asked ? x->end : death_end_of(d));
 	char how[64], session[48] = "", why[WHY_MAX], request[WORKER_REQUEST];
 
+	listeners_keep(w->group);
 	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
 		(void)snprintf(session, sizeof(session),
 		    " in a session of %.3f s",

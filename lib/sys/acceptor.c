@@ -309,6 +309,7 @@ struct listener_job {
 		JOB_HIDE, /* a copy of a socket that stays open */
 		JOB_SHOW, /* likewise */
 		JOB_PROTECT, /* the file of one */
+		JOB_KEEP, /* likewise */
 	} what;
 	struct acceptor *hidden; /* told when it is; NULL: closed meanwhile */
 	struct listener listener;
@@ -324,9 +325,11 @@ listener_job_work(struct lane_job *job)
 	struct listener *l = &j->listener;
 	const char *why;
 
-	if (j->what == JOB_PROTECT) {
-		if (listener_protect(
-			l->path, &l->file, j->uid, j->gid, j->mode, &why) == -1)
+	if (j->what == JOB_PROTECT || j->what == JOB_KEEP) {
+		if (j->what == JOB_KEEP)
+			listener_keep(l->path, &l->file);
+		else if (listener_protect(l->path, &l->file, j->uid, j->gid,
+			     j->mode, &why) == -1)
 			log_error("%s: %s", l->path, why);
 		/* The file is not ours to remove. */
 		free(l->path);
@@ -426,25 +429,46 @@ acceptor_hide(struct acceptor *a, bool hidden)
 		lane_submit(a->lane, &j->job);
 }
 
+/* A job on the file of a listener that has one; NULL: not, or no memory. */
+static struct listener_job *
+listener_job_of_file(const struct acceptor *a, int what)
+{
+	struct listener_job *j = a->listener.path == NULL
+	    ? NULL
+	    : listener_job_new(a->lane, what, NULL);
+
+	if (j == NULL)
+		return NULL;
+	j->listener.file = a->listener.file;
+	j->listener.path = strdup(a->listener.path);
+	if (j->listener.path != NULL)
+		return j;
+	free(j);
+	return NULL;
+}
+
+void
+acceptor_keep(struct acceptor *a)
+{
+	struct listener_job *j = listener_job_of_file(a, JOB_KEEP);
+
+	if (j != NULL)
+		lane_submit(a->lane, &j->job);
+}
+
 int
 acceptor_update(
     struct acceptor *a, const struct listener_spec *spec, const char **why_out)
 {
 	const struct listener *l = &a->listener;
-	struct listener_job *j = NULL;
-	char *path = NULL;
+	struct listener_job *j = listener_job_of_file(a, JOB_PROTECT);
 
-	if (l->path != NULL)
-		j = listener_job_new(a->lane, JOB_PROTECT, NULL);
-	if (j != NULL && (path = strdup(l->path)) != NULL) {
-		j->listener.path = path;
-		j->listener.file = l->file;
+	if (j != NULL) {
 		j->uid = spec->uid;
 		j->gid = spec->gid;
 		j->mode = spec->mode;
 		lane_submit(a->lane, &j->job);
 	} else if (l->path != NULL) {
-		free(j);
 		if (listener_protect(l->path, &l->file, spec->uid, spec->gid,
 			spec->mode, why_out) == -1)
 			return -1;

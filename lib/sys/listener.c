@@ -162,15 +162,54 @@ out:
 	return rc;
 }
 
+/* The second name of our file; false: it is too long. */
+static bool
+file_spare(const char *path, char out[PATH_MAX])
+{
+	return snprintf(out, PATH_MAX, "%s.spare", path) < PATH_MAX;
+}
+
+/* Both names. The second goes first: nobody puts the file back meanwhile. */
 static void
 file_remove(const char *path, const struct listener_file *ours)
 {
 	int saved_errno = errno;
+	char spare[PATH_MAX];
 	struct stat st;
 
+	if (file_spare(path, spare) && lstat(spare, &st) == 0 &&
+	    file_is_ours(&st, ours))
+		(void)unlink(spare);
 	if (lstat(path, &st) == 0 && file_is_ours(&st, ours))
 		(void)unlink(path);
 	errno = saved_errno;
+}
+
+void
+listener_keep(const char *path, const struct listener_file *ours)
+{
+	struct stat st, second;
+	bool there = lstat(path, &st) == 0;
+	char spare[PATH_MAX];
+	bool spared = file_spare(path, spare) && lstat(spare, &second) == 0;
+
+	if (there && !file_is_ours(&st, ours)) {
+		log_warnx("%s: another file took the place of our socket, which"
+			  " no client reaches any more",
+		    path);
+	} else if (there && (!spared || !file_is_ours(&second, ours))) {
+		/* A socket there is what a daemon that was killed left. */
+		if (spared && S_ISSOCK(second.st_mode))
+			(void)unlink(spare);
+		if (link(path, spare) == -1)
+			log_debug("link %s: %m", spare);
+	} else if (!there && spared && file_is_ours(&second, ours)) {
+		/* The next time needs a second name, too. */
+		if (link(spare, path) == 0 || rename(spare, path) == 0)
+			log_warnx("%s was removed by somebody, and is there "
+				  "again",
+			    path);
+	}
 }
 
 /*

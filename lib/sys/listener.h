@@ -102,6 +102,13 @@ int listener_protect(const char *path, const struct listener_file *ours,
     uid_t uid, gid_t gid, mode_t mode, const char **why_out);
 
 /*
+ * Gives our socket file a second name, path.spare; and puts it back by that one
+ * if somebody has removed it, with all who have the socket still listening
+ * there. Logs what was done. listener_fini() removes both.
+ */
+void listener_keep(const char *path, const struct listener_file *ours);
+
+/*
  * share: from now on programs that were given a copy accept from it themselves,
  * and it blocks, as they expect. Else it is ours again: they may still make it
  * block, and each listener_accept() undoes that, but for a moment. Returns 0,
@@ -227,6 +234,9 @@ void acceptor_hide(struct acceptor *a, bool hidden);
  */
 int acceptor_update(
     struct acceptor *a, const struct listener_spec *spec, const char **why_out);
+
+/* Does listener_keep() in the lane, if the listener has a socket file. */
+void acceptor_keep(struct acceptor *a);
 
 /*
  * Closes a listener. That of a Unix socket lets no newcomer in from now on,

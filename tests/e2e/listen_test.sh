@@ -108,6 +108,40 @@ testFiguresOfSessionsAreNull() {
 	assertTrue "ctl status web | grep -q ' 1 ready;'"
 }
 
+# --- a program that removes the socket's file -----------------------------
+
+# As php-fpm does when it ends.
+testASocketFileThatAProcessRemovesAtItsEndIsPutBack() {
+	starts 'listen = "unix:web.sock" min_processes = 1' listens
+	file=$(stat -c %i "$DIR/web.sock")
+	for count in 1 2; do
+		rm "$DIR/web.sock"
+		kill -TERM "$(status apps web workers 0 pid)"
+		await test -S "$DIR/web.sock"
+		assertEquals "$file" "$(stat -c %i "$DIR/web.sock")"
+		assertNotNull "$(ask "unix:$DIR/web.sock")"
+		await logged_times "$count" 'web.sock was removed by somebody'
+		await status_is $((count + 1)) apps web spawned
+	done
+	pool_stop TERM
+	assertEquals '' "$(find "$DIR" -name 'web.sock*')"
+}
+
+testAnotherFileInThePlaceOfTheSocketIsToldAndStays() {
+	starts 'listen = "unix:web.sock" min_processes = 1' listens
+	rm "$DIR/web.sock"
+	echo theirs >"$DIR/web.sock"
+	kill -TERM "$(status apps web workers 0 pid)"
+	await logged_times 1 'web.sock: another file took the place'
+	pool_stop TERM
+	assertEquals "$DIR/web.sock" "$(find "$DIR" -name 'web.sock*')"
+	rm "$DIR/web.sock"
+}
+
+logged_times() {
+	[ "$(grep -c "$2" "$DIR/log")" -eq "$1" ]
+}
+
 # --- growing and shrinking ----------------------------------------------
 
 # on_demand ADDRESS MAX_IDLE_TIME: an app that needs no process, for conf.
