@@ -98,6 +98,7 @@ open_channel(struct adapter *a)
 	/* A failure to raise it is told there. */
 	a->channel = c.fd;
 	a->channel = raise_descriptor(a, c.fd);
+	a->stop_signal = c.stop_signal;
 	a->raced = getenv(WIRE_ENV_UNREAD) == NULL;
 	free(c.app);
 	free(c.id);

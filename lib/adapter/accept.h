@@ -273,6 +273,7 @@ struct adapter {
 	nanoseconds now; /* of this turn */
 	nanoseconds term_at; /* when to ask the program to end */
 	unsigned terms; /* how often that was asked */
+	int stop_signal; /* by this signal */
 };
 
 /* --- daemon: messages to and from it ------------------------------------ */

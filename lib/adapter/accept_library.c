@@ -278,7 +278,7 @@ library_begin(int fd)
 
 /*
  * No more connections come: as a socket that was shut down accept() says so,
- * which ends FastCGI programs; what goes on is sent SIGTERM.
+ * which ends FastCGI programs; what goes on is sent stop_signal.
  */
 static int
 library_end(bool blocks)
@@ -287,7 +287,7 @@ library_end(bool blocks)
 		return worker_error(EINVAL);
 	if (library.asks++ > ASKS_MAX)
 		_exit(1);
-	(void)kill(library.first, SIGTERM);
+	(void)kill(library.first, library.channel.stop_signal);
 	(void)REAL(poll)(NULL, 0, ASK_PAUSE);
 	return worker_error(blocks ? EINTR : EAGAIN);
 }
@@ -459,7 +459,7 @@ library_polled(int fd, bool lasting)
 	library_begin(fd);
 	library.polls = true;
 	if (library.stopped)
-		(void)kill(library.first, SIGTERM);
+		(void)kill(library.first, library.channel.stop_signal);
 	library_settle(lasting);
 	errno = error;
 	return library.channel.fd;

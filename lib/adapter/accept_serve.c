@@ -290,7 +290,7 @@ daemon_receive(struct adapter *a)
 /* A signal may come when the program does not look: it is repeated. */
 #define TERM_INTERVAL MILLISECONDS(1000)
 
-/* SIGTERMs before SIGKILL, if the daemon, which would kill it, is gone. */
+/* Such signals before SIGKILL, if the daemon, which would kill it, is gone. */
 #define TERMS_MAX 10
 
 /* --- sessions ----------------------------------------------------------- */
@@ -520,7 +520,7 @@ ask_to_end(struct adapter *a)
 	 * demand: only one that waits, or would not, has missed the first.
 	 */
 	else if (a->terms == 0 || a->calls.len > 0 || !a->blocks)
-		(void)kill(a->program.pid, SIGTERM);
+		(void)kill(a->program.pid, a->stop_signal);
 	/* EINTR reaches the threads that the signal did not. */
 	if (a->terms > 0)
 		calls_fail(&a->calls, a->program.notify, EINTR);
@@ -710,7 +710,7 @@ serve_signal(struct adapter *a, int sig)
 	for (size_t i = 0; i < a->calls.len; i++)
 		if (a->calls.list[i].doubted == 0)
 			a->calls.list[i].doubted = a->now + DOUBT;
-	if (sig != SIGTERM)
+	if (sig != SIGTERM && sig != a->stop_signal)
 		return;
 	/* The program is about to end, or should be. */
 	daemon_retire(a);

@@ -244,6 +244,7 @@ struct conf_app {
 	bool log_requests;
 	unsigned slow_signal; /* see conf_signal() */
 	unsigned timeout_signal;
+	unsigned stop_signal; /* conf_signal() of the word after it */
 	bool template;
 	unsigned refork_after; /* 0: never; else template */
 	char *restart_dir; /* as directory, or NULL for none */

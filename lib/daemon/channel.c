@@ -392,11 +392,12 @@ void
 channel_stop(struct worker *w)
 {
 	const struct process *x = &w->sup->pool.processes[w->process];
+	int sig = conf_signal(w->group->conf->stop_signal + 1);
 
 	if (w->channel.fd == -1 ||
 	    (!x->ready && backlog_wrong_port(w->group)[0] != '\0')) {
 		/* Where no channel is read the polite way is the signal. */
-		worker_signal(w, SIGTERM);
+		worker_signal(w, sig);
 		return;
 	}
 	/* A process that does not read it gets SIGTERM in time. */
@@ -404,7 +405,7 @@ channel_stop(struct worker *w)
 		w->pickup.sent += STOP_LEN;
 	else if (ilist_empty(&x->conns))
 		/* The signal costs nothing where no connection is held. */
-		worker_signal(w, SIGTERM);
+		worker_signal(w, sig);
 }
 
 /* --- what a process says ----------------------------------------------- */

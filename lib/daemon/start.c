@@ -148,6 +148,9 @@ start_put_ours(struct start *t)
 		/* The descriptor after the channel. */
 		if (t->spec.filter_accept)
 			start_put(t, WIRE_ENV_CALLS "=4");
+		if (conf->handoff == CONF_HANDOFF_ACCEPT)
+			start_put(t, WIRE_ENV_STOP_SIGNAL "=%d",
+			    conf_signal(conf->stop_signal + 1));
 		if (group_has_library(w->group))
 			start_put(
 			    t, WIRE_ENV_LIBRARY "=%s", conf->program.library);

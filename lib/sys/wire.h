@@ -27,6 +27,7 @@
 #define WIRE_ENV_LIBRARY "APPPOOL_LIBRARY" /* of apppool-accept: its path */
 #define WIRE_ENV_KEEP_ALIVE "APPPOOL_KEEP_ALIVE" /* 1: may PARK; or unset */
 #define WIRE_ENV_SLOW_SIGNAL "APPPOOL_SLOW_SIGNAL" /* "USR2"; unset: none */
+#define WIRE_ENV_STOP_SIGNAL "APPPOOL_STOP_SIGNAL" /* a number; unset: TERM */
 #define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
 /* Daemon to process. */

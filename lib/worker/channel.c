@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -34,6 +35,7 @@ channel_find(struct channel *out)
 	const char *protocol = getenv(WIRE_ENV_PROTOCOL);
 	const char *template = getenv(WIRE_ENV_TEMPLATE);
 	const char *app = getenv(WIRE_ENV_APP), *id = getenv(WIRE_ENV_ID);
+	const char *sig;
 	struct channel c = { .slot = -1 };
 	int domain, type;
 	socklen_t len = sizeof(int);
@@ -64,6 +66,8 @@ channel_find(struct channel *out)
 		return worker_error(ENOMEM);
 	}
 	c.keep_alive = getenv(WIRE_ENV_KEEP_ALIVE) != NULL;
+	sig = getenv(WIRE_ENV_STOP_SIGNAL);
+	c.stop_signal = sig == NULL ? SIGTERM : (int)strtol(sig, NULL, 10);
 	*out = c;
 	return 0;
 }
@@ -74,7 +78,7 @@ channel_forget(bool names_stay)
 	static const char *const names[] = { WIRE_ENV_APP, WIRE_ENV_ID,
 		WIRE_ENV_SLOT, WIRE_ENV_PROTOCOL, WIRE_ENV_FD, WIRE_ENV_FAMILY,
 		WIRE_ENV_UNREAD, WIRE_ENV_TEMPLATE, WIRE_ENV_KEEP_ALIVE,
-		WIRE_ENV_SLOW_SIGNAL, WIRE_ENV_LIBRARY };
+		WIRE_ENV_SLOW_SIGNAL, WIRE_ENV_STOP_SIGNAL, WIRE_ENV_LIBRARY };
 
 	for (size_t i = names_stay ? 3 : 0;
 	     i < sizeof(names) / sizeof(names[0]); i++)

@@ -26,6 +26,7 @@ struct channel {
 	int fd; /* the socket to the daemon */
 	int slot; /* -1: the process is a template and has none */
 	bool keep_alive; /* PARK may be said */
+	int stop_signal; /* asks the program of an adapter to end */
 	char *app; /* allocated, the caller's, as is id */
 	char *id;
 };

@@ -90,6 +90,13 @@ testThreadsAreWokenWhenTheirUnixSocketIsShutDown() {
 	await said 'exited with status 0 (retired)'
 }
 
+testTheAdapterAsksTheProgramToEndByStop_signal() {
+	conf_of 'stop_signal = QUIT' accept web --graceful
+	pool_start -v
+	pool_stop
+	await said 'killed by signal 3 (SIGQUIT) (shutdown)'
+}
+
 # is_older NAME SECONDS: the app has processes, and none is younger.
 is_older() {
 	status apps "$1" workers '*' age |

@@ -162,6 +162,13 @@ testAProgramThatPollsIsServedWhicheverWayItDoes() {
 	done
 }
 
+testTheLibraryAsksAProgramThatPollsToEndByStop_signal() {
+	conf_of 'stop_signal = QUIT' accepts web "$PYTHON" "$DIR/polls.py" Poll
+	pool_start -v
+	pool_stop
+	await said 'killed by signal 3 (SIGQUIT) (shutdown)'
+}
+
 # --- templates
 
 testATemplateOfPhpForksWorkersWithSessionsOfTheirOwn() {

@@ -363,6 +363,12 @@ answers() {
 	ask "$1" hello >/dev/null 2>&1
 }
 
+testStop_signalAsksAProcessToStop() {
+	starts 'listen = "unix:web.sock" stop_signal = QUIT' listens --graceful
+	pool_stop
+	assertTrue "said 'killed by signal 3 (SIGQUIT)'"
+}
+
 testAProgramThatExitsAtOnceCostsNoProcessorTime() {
 	begins 'handoff = listen min_processes = 0 restart_delay = 10s
 	    restart_delay_max = 10s' server web /bin/false

@@ -498,6 +498,7 @@ begin(uint8_t options)
 		.program = { .pid = PROGRAM, .notify = NOTIFY },
 		.received.fd = -1,
 		.raced = (options & 2) != 0,
+		.stop_signal = SIGTERM,
 		.warned = true,
 		.now = MILLISECONDS(1000),
 	};

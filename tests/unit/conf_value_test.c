@@ -41,6 +41,8 @@ static const struct value {
 	{ "signals_are_words", "timeout_signal", "none", "none" },
 	{ NULL, "timeout_signal", "WINCH", "WINCH" },
 	{ NULL, "timeout_signal", "SIGTERM | 15 | KILL", WRONG "'" },
+	{ NULL, "stop_signal", "QUIT", "QUIT" },
+	{ NULL, "stop_signal", "none", WRONG "'" },
 	{ "a_duration_has_its_range", "start_timeout", "0",
 	    WRONG "0 is too short: at least 1ms" },
 	{ NULL, "start_timeout", "4000d",
