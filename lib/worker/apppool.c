@@ -155,10 +155,11 @@ apppool_ready(void)
 	 * The scheduler gives each session its share of the processors: as one
 	 * that was executed, the process has one for itself. Until it is known
 	 * the daemon tells it from others' by the session that it was forked
-	 * in, where the leader of a group has to join another to leave.
+	 * in, where the leader of a group has to join another to leave; it
+	 * leads its own again where a child in that keeps it from leaving.
 	 */
-	if (worker.forked && setpgid(0, getsid(0)) == 0)
-		(void)setsid();
+	if (worker.forked && setpgid(0, getsid(0)) == 0 && setsid() == -1)
+		(void)setpgid(0, 0);
 	worker.forked = false;
 	return 0;
 }

@@ -585,12 +585,18 @@ serve_names(void)
 	_exit(errno == ESHUTDOWN ? 0 : 1);
 }
 
+/* after_fork() begins a child. */
+static bool has_child;
+
 static void
 print_slot(void)
 {
 	printf("slot %d", apppool_slot());
 	fflush(stdout);
 	(void)dprintf(STDERR_FILENO, "!");
+	if (has_child && fork() == 0)
+		for (;;)
+			(void)pause();
 }
 
 /* A bit for each standard descriptor that a program has closed. */
@@ -611,6 +617,7 @@ start_program(bool template)
 	pid = fork();
 	if (pid == 0) {
 		close(daemon_end);
+		(void)setsid();
 		for (int i = 0; i < 3; i++)
 			if (closed & 1u << i)
 				close(i);
@@ -719,13 +726,30 @@ TEST_ALONE(a_template_forks_our_children_with_a_name_and_a_group_of_their_own)
 
 	CHECK_STR("READY", heard());
 	pid = order_ready("FORK 7 ab 5", "7", &f);
-	CHECK_EQ(pid, getpgid(pid));
 	CHECK_EQ(
 	    0, waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT));
 	check_answer("ab 5", pid);
+	CHECK_EQ(pid, getpgid(pid));
+	CHECK_EQ(pid, getsid(pid));
 	check_ends(pid);
 	daemon_end = template_end;
 	check_ends(template);
+}
+
+/* The daemon ends it with its group, and the template without it. */
+TEST_ALONE(a_worker_that_has_a_child_when_it_is_ready_leads_its_group)
+{
+	pid_t template, pid;
+	struct forked f;
+
+	has_child = true;
+	template = start_program(true);
+	CHECK_STR("READY", heard());
+	pid = order_ready("FORK 7 ab 5", "7", &f);
+	check_answer("ab 5", pid);
+	CHECK_EQ(pid, getpgid(pid));
+	CHECK_EQ(0, kill(-pid, SIGKILL));
+	CHECK_EQ(0, kill(template, SIGKILL));
 }
 
 /* Of the three, those that a template has closed are open in its workers. */
