@@ -46,6 +46,8 @@ sub new ($class) {
 		keep_alive => ($ENV{APPPOOL_KEEP_ALIVE} // '') eq '1',
 		# Of the connection that the loop has in hand.
 		serial => undef,
+		# Where it was forked, until it is ready.
+		former_group => undef,
 		after_fork => undef,
 	}, $class;
 	# Where it is, when a session is slow; what it waits for is interrupted.
@@ -70,7 +72,17 @@ sub slot ($self) { $self->{slot} }
 sub keep_alive ($self) { $self->{keep_alive} }
 
 # Initialised: connections may come.
-sub ready ($self) { $self->_say('READY') }
+sub ready ($self) {
+	$self->_say('READY');
+	# The daemon knows a forked process from then on.
+	my $group = delete $self->{former_group} // return;
+
+	# Each session has its share of the processors from the scheduler. The
+	# leader of a group has to join another one to leave it, and leads it
+	# again where it cannot: one of its children is there.
+	POSIX::setpgid(0, $group) && POSIX::setsid() > 0
+	    or POSIX::setpgid(0, 0);
+}
 
 # Why this process cannot go on; to be followed by its exit.
 sub fail ($self, $text) { $self->_say('FAIL', $text) }
@@ -221,6 +233,7 @@ sub _fork ($self, $words, @fds) {
 
 # The life of a process that was forked.
 sub _begin ($self, $id, $slot, $socket, @output) {
+	$self->{former_group} = getpgrp;
 	setpgrp 0, 0;
 	close $self->{socket};
 	$self->_take_socket($socket);

@@ -57,6 +57,7 @@ class Worker:
             # Prints where all threads are, whatever these wait for.
             faulthandler.register(signal.Signals["SIG" + slow_signal], file=2)
         self._serial = None  # of the connection that the loop has in hand
+        self._was_forked = False  # and is not ready yet
 
     def _say(self, verb, text):
         """One message, one line of ASCII, short enough."""
@@ -67,6 +68,10 @@ class Worker:
     def ready(self):
         """Initialised: connections may come."""
         self._socket.send(b"READY")
+        # The daemon knows a forked process from then on.
+        if self._was_forked:
+            self._was_forked = False
+            begin_session()
 
     def fail(self, text):
         """Why this process cannot go on; to be followed by its exit."""
@@ -151,6 +156,7 @@ class Worker:
         self.id = name
         self._is_template = slot == "template"
         self.slot = None if self._is_template else int(slot)
+        self._was_forked = True
 
     def _receive(self):
         """The words of the next message, and its descriptors."""
@@ -210,6 +216,20 @@ def lift(fd):
     higher = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
     os.close(fd)
     return higher
+
+
+def begin_session():
+    """Each session has its share of the processors from the scheduler.
+
+    The leader of a group has to join another one to leave it, and leads it again
+    where it cannot: one of its children is there.
+    """
+    with contextlib.suppress(OSError):
+        os.setpgid(0, os.getsid(0))
+        try:
+            os.setsid()
+        except OSError:
+            os.setpgid(0, 0)
 
 
 def fork_twice():

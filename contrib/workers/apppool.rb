@@ -49,6 +49,9 @@ module AppPool
     # Initialised: connections may come.
     def ready
       say("READY")
+      # The daemon knows a forked process from then on.
+      begin_session if @was_forked
+      @was_forked = false
     end
 
     # Why this process cannot go on; to be followed by its exit.
@@ -257,8 +260,19 @@ module AppPool
       @id = id
       @is_template = slot == "template"
       @slot = @is_template ? nil : Integer(slot, 10)
+      @was_forked = true
       @is_template ? serve_forks : @after_fork&.call
       true
+    end
+
+    # Each session has its share of the processors from the scheduler. The leader
+    # of a group has to join another one to leave it, and leads it again where it
+    # cannot: one of its children is there.
+    def begin_session
+      Process.setpgid(0, Process.getsid)
+      Process.setsid
+    rescue SystemCallError
+      Process.setpgid(0, 0)
     end
   end
 

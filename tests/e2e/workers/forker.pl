@@ -15,7 +15,13 @@ print "loaded\n";
 STDOUT->flush;
 POSIX::close($_) for split ' ', delete $ENV{CLOSE} // '';
 close STDERR if delete $ENV{CLOSE_STDERR};
-$worker->template(sub { $forks++ });
+my $child;
+$worker->template(sub {
+	$forks++;
+	return unless $ENV{CHILD};
+	$child = fork // die;
+	exec 'sleep', '60' if $child == 0;
+});
 say 'begun';
 STDOUT->flush;
 $worker->ready;
@@ -26,7 +32,8 @@ $worker->connections(sub ($connection) {
 	print $connection encode_json({
 		pid => $$, app => $worker->app, id => $worker->id,
 		slot => $worker->slot,
-		random => rand, forks => $forks, descriptors => $descriptors,
+		random => rand, forks => $forks, child => $child,
+		descriptors => $descriptors,
 		environment => [grep { /APPPOOL_/ } keys %ENV],
 	});
 });

@@ -9,11 +9,14 @@ sys.path.insert(0, "contrib/workers")
 import apppool  # noqa: E402
 
 forks = 0
+child = None
 
 
 def count():
-    global forks
+    global forks, child
     forks += 1
+    if "CHILD" in os.environ:
+        child = os.spawnlp(os.P_NOWAIT, "sleep", "sleep", "60")
 
 
 worker = apppool.Worker()
@@ -34,6 +37,7 @@ for connection in worker.connections():
         "slot": worker.slot,
         "random": random.random(),
         "forks": forks,
+        "child": child,
         "descriptors": len(os.listdir("/proc/self/fd")),
         "environment": [name for name in os.environ if "APPPOOL_" in name],
     }

@@ -15,7 +15,11 @@ close = Fiddle::Function.new(
 )
 ENV.delete("CLOSE").to_s.split.each { |number| close.call(number.to_i) }
 $stderr.close if ENV.delete("CLOSE_STDERR")
-worker.template { forks += 1 }
+child = nil
+worker.template do
+  forks += 1
+  child = spawn("sleep 60") if ENV["CHILD"]
+end
 $stdout.puts("begun")
 $stdout.flush
 worker.ready
@@ -24,6 +28,7 @@ worker.connections do |connection|
     JSON.generate(
       "pid" => Process.pid, "app" => worker.app, "id" => worker.id,
       "slot" => worker.slot, "random" => rand, "forks" => forks,
+      "child" => child,
       "descriptors" => Dir.children("/proc/self/fd").size,
       "environment" => ENV.keys.grep(/APPPOOL_/)
     )

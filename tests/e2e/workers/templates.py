@@ -69,7 +69,10 @@ class Process(contrib.Worker):
 
 
 def template(forker, **more):
-    return contrib.Worker(*forker, environment={**TEMPLATE, **more})
+    """As the daemon starts it."""
+    return contrib.Worker(
+        *forker, environment={**TEMPLATE, **more}, start_new_session=True
+    )
 
 
 def every(folder):
@@ -92,13 +95,36 @@ def a_worker_is_what_it_was_asked_to_be(folder):
             assert said[0]["environment"] == []
 
 
-def a_worker_is_a_child_of_the_daemon_and_leads_its_group(folder):
+def family(worker):
+    """Its parent, group and session, once it has answered."""
+    worker.facts()
+    with open(f"/proc/{worker.pid}/stat") as file:
+        return [int(n) for n in file.read().rpartition(")")[2].split()[1:4]]
+
+
+def a_worker_is_a_child_of_the_daemon_with_a_session_of_its_own(folder):
     for origin in every(folder):
         with Process(origin, 1, "3", 0) as worker:
-            with open(f"/proc/{worker.pid}/stat") as file:
-                _, parent, group = file.read().rpartition(")")[2].split()[:3]
-            assert int(parent) == os.getpid()
-            assert int(group) == worker.pid
+            pid = worker.pid
+            assert family(worker) == [os.getpid(), pid, pid]
+            # Nor has a template, or a worker of that, the session of another.
+            with Process(worker, 2, "4", "template") as newer:
+                with Process(newer, 3, "5", 1) as third:
+                    pid = third.pid
+                    assert family(third) == [os.getpid(), pid, pid]
+                    assert os.getsid(newer.pid) == newer.pid
+
+
+def a_worker_whose_child_keeps_it_in_its_session_leads_its_group(folder):
+    for forker in FORKERS:
+        with template(forker, CHILD="1") as origin:
+            assert origin.heard() == b"READY"
+            with Process(origin, 1, "3", 0) as worker:
+                _, group, session = family(worker)
+                child = worker.facts()["child"]
+                assert group == worker.pid
+                assert session == origin.process.pid
+                os.kill(child, signal.SIGKILL)
 
 
 def a_slow_worker_prints_where_it_is_and_goes_on(folder):
