@@ -196,12 +196,8 @@ has_threads(void)
  * each DONE would bring another connection.
  */
 static void
-library_exit(int status, void *unused)
+sessions_exit(int status)
 {
-	(void)unused;
-	/* What the program does at its end may be done to its workers. */
-	if (apppool_slot() == -1)
-		_exit(status);
 	if (status != 0 || getpid() != library.pid)
 		return;
 	for (int fd = 0; fd < sessions_end; fd++) {
@@ -213,6 +209,16 @@ library_exit(int status, void *unused)
 		(void)channel_say_serial(
 		    library.channel.fd, WIRE_DONE, serial & ~CLOSED);
 	}
+}
+
+static void
+library_exit(int status, void *unused)
+{
+	(void)unused;
+	/* What the program does at its end may be done to its workers. */
+	if (apppool_slot() == -1)
+		_exit(status);
+	sessions_exit(status);
 }
 
 /*
@@ -437,6 +443,21 @@ HOOK int
 fclose(FILE *file)
 {
 	return session_close(fileno(file), file);
+}
+
+/* exit() calls one of libc's own, and library_exit() before. */
+HOOK void
+_exit(int status)
+{
+	sessions_exit(status);
+	REAL(_exit)(status);
+	abort();
+}
+
+HOOK void
+_Exit(int status)
+{
+	_exit(status);
 }
 
 HOOK int

@@ -106,6 +106,14 @@ testWhatAProgramRunsInheritsNoMoreThanByTheAdapter() {
 	done
 }
 
+testASessionIsOverWhenItsProgramLeavesByTheSystemCallWithStatus0() {
+	starts '' accept web
+	web 'exit 0' 2>/dev/null
+	await status_is '0 1' apps web lost,completed
+	web 'exit 1' 2>/dev/null
+	await status_is '1 1' apps web lost,completed
+}
+
 testAStaticProgramIsServedBySeccompAndThatIsToldOnce() {
 	starts 'min_processes = 2' accepts web "$DIR/acceptor-static"
 	assertEquals seccomp "$(by)"
