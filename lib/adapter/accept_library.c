@@ -61,7 +61,8 @@ static struct {
 	struct inherited before; /* of it, when the program began, */
 	struct inherited now; /* and when it accepted first */
 	pid_t first; /* the process that was started or forked */
-	pid_t pid; /* the process that accepts; 0: none yet */
+	_Atomic pid_t pid; /* the process that accepts; 0: none yet */
+	atomic_flag begun; /* a thread of it has, or is about to */
 	char **environ; /* where that was when it began */
 	bool polls; /* the socket has been polled */
 	bool several; /* the daemon knows that it may accept in a session */
@@ -71,7 +72,7 @@ static struct {
 	bool kept; /* it is a connection that no call was given */
 	unsigned asks; /* how often the program was told so */
 	_Atomic(void *) accepting; /* the thread in accept(); NULL: none */
-} library = { .channel.fd = -1 };
+} library = { .channel.fd = -1, .begun = ATOMIC_FLAG_INIT };
 
 /* An address that is this thread's own. */
 static __thread char thread_mark;
@@ -127,6 +128,14 @@ sessions_settle(void)
 	return open;
 }
 
+/* The same; a program that polls does not come to accept() after the last. */
+static void
+sessions_over(void)
+{
+	if (!sessions_settle() && library.polls && library.stopped)
+		(void)kill(library.first, library.channel.stop_signal);
+}
+
 static void
 session_begin(int fd, uint64_t serial)
 {
@@ -166,7 +175,7 @@ session_close(int fd, FILE *file)
 	/* Else it may have to do more for this one before the next. */
 	if (serial != 0 &&
 	    (library.polls || atomic_load(&library.accepting) != NULL))
-		(void)sessions_settle();
+		sessions_over();
 	errno = error;
 	return closed;
 }
@@ -223,7 +232,8 @@ library_exit(int status, void *unused)
 
 /*
  * The program cannot be served here: it is killed, or replaced, for that. The
- * thread waits until connections have ended in the one that accepts.
+ * thread waits until connections have ended in the one that accepts, or the
+ * daemon has gone.
  */
 static void
 library_unfit(const char *why)
@@ -231,10 +241,12 @@ library_unfit(const char *why)
 	const char *verb = library.channel.slot == -1 ? WIRE_FAIL : WIRE_UNFIT;
 	char text[128];
 	int len = snprintf(text, sizeof(text), "%s %s", verb, why);
+	struct pollfd hangup = { .fd = library.channel.fd };
 
 	(void)channel_say(library.channel.fd, text, (size_t)len);
 	while (!library.stopped)
-		(void)REAL(poll)(NULL, 0, ASK_PAUSE);
+		if (REAL(poll)(&hangup, 1, ASK_PAUSE) == 1)
+			_exit(1);
 }
 
 /* In a worker that was forked here; the template waits in accept(), too. */
@@ -243,7 +255,7 @@ library_forked(void)
 {
 	char slot[sizeof("2147483647")];
 
-	library.pid = library.first = getpid();
+	library.first = getpid();
 	/* In a session libfcgi has an environment of its own, and frees it. */
 	if (environ != library.environ)
 		return;
@@ -260,14 +272,19 @@ library_begin(int fd)
 	const pid_t pid = getpid();
 	const char *rest;
 
-	if (pid == library.pid)
+	if (pid == atomic_load(&library.pid))
 		return;
 	/* Another child may accept when this one has ended, as of gunicorn. */
 	if (pid != library.first)
 		library_unfit("a child of the program accepts");
 	if (library.channel.slot == -1 && has_threads())
 		library_unfit("a template cannot be forked: it has threads");
-	library.pid = pid;
+	if (atomic_flag_test_and_set(&library.begun)) {
+		/* Another thread of it is at work here. */
+		while (pid != atomic_load(&library.pid))
+			(void)REAL(poll)(NULL, 0, 1);
+		return;
+	}
 	inherited_read(fd, &library.now);
 	worker_open(&library.channel, true);
 	rest = getenv("LD_PRELOAD");
@@ -280,15 +297,23 @@ library_begin(int fd)
 	if (apppool_template(library_forked) == -1 || apppool_ready() == -1)
 		_exit(1);
 	library.channel.slot = apppool_slot();
+	atomic_store(&library.pid, getpid());
 }
 
 /*
- * No more connections come: as a socket that was shut down accept() says so,
- * which ends FastCGI programs; what goes on is sent stop_signal.
+ * No more connections come: when its sessions are over accept() says so, as of
+ * a socket that was shut down, which ends FastCGI programs; what goes on is
+ * sent stop_signal.
  */
 static int
 library_end(bool blocks)
 {
+	while (sessions_settle()) {
+		if (library.polls || !blocks)
+			return worker_error(blocks ? ECONNABORTED : EAGAIN);
+		if (REAL(poll)(NULL, 0, ASK_PAUSE) == -1)
+			return -1;
+	}
 	if (blocks && library.asks++ == 0)
 		return worker_error(EINVAL);
 	if (library.asks++ > ASKS_MAX)
@@ -433,9 +458,22 @@ accept(int fd, struct sockaddr *restrict address, socklen_t *restrict len)
 	return accept4(fd, address, len, 0);
 }
 
+/*
+ * The program closes what it has inherited, and has not opened the channel: in
+ * the process that is served that number is closed already.
+ */
+static bool
+is_channel(int fd)
+{
+	return fd != -1 && fd == library.channel.fd &&
+	    getpid() == library.first;
+}
+
 HOOK int
 close(int fd)
 {
+	if (is_channel(fd))
+		return worker_error(EBADF);
 	return session_close(fd, NULL);
 }
 
@@ -443,6 +481,38 @@ HOOK int
 fclose(FILE *file)
 {
 	return session_close(fileno(file), file);
+}
+
+HOOK int
+close_range(unsigned first, unsigned last, int flags)
+{
+	const unsigned ours = (unsigned)library.channel.fd;
+
+	if (ours < first || ours > last || !is_channel((int)ours))
+		return REAL(close_range)(first, last, flags);
+	if (first < ours && REAL(close_range)(first, ours - 1, flags) == -1)
+		return -1;
+	return ours == last ? 0 : REAL(close_range)(ours + 1, last, flags);
+}
+
+HOOK void
+closefrom(int first)
+{
+	(void)close_range((unsigned)MAX(first, 0), UINT_MAX, 0);
+}
+
+HOOK int
+dup3(int fd, int to, int flags)
+{
+	if (fd != to && is_channel(to))
+		library_unfit("it needs the number of the daemon's socket");
+	return REAL(dup3)(fd, to, flags);
+}
+
+HOOK int
+dup2(int fd, int to)
+{
+	return fd == to ? REAL(dup2)(fd, to) : dup3(fd, to, 0);
 }
 
 /* exit() calls one of libc's own, and library_exit() before. */
@@ -454,11 +524,7 @@ _exit(int status)
 	abort();
 }
 
-HOOK void
-_Exit(int status)
-{
-	_exit(status);
-}
+HOOK void _Exit(int status) __attribute__((alias("_exit")));
 
 HOOK int
 shutdown(int fd, int how)
@@ -479,9 +545,8 @@ library_polled(int fd, bool lasting)
 
 	library_begin(fd);
 	library.polls = true;
-	if (library.stopped)
-		(void)kill(library.first, library.channel.stop_signal);
 	library_settle(lasting);
+	sessions_over();
 	errno = error;
 	return library.channel.fd;
 }
@@ -604,10 +669,33 @@ select(int n, fd_set *restrict readable, fd_set *restrict writable,
 HOOK int
 epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
-	if (is_listener(fd))
+	if (is_listener(fd)) {
+		if (library.channel.slot == -1)
+			library_unfit(
+			    "a template cannot be forked: it has an epoll(7)");
 		fd = operation == EPOLL_CTL_DEL ? library.channel.fd
 						: library_polled(fd, true);
+	}
 	return REAL(epoll_ctl)(epoll, operation, fd, event);
+}
+
+HOOK int
+epoll_pwait(int epoll, struct epoll_event *events, int n, int timeout,
+    const sigset_t *s)
+{
+	int error = errno;
+
+	/* A connection may have been closed without a hook. */
+	if (library.polls && getpid() == library.pid)
+		sessions_over();
+	errno = error;
+	return REAL(epoll_pwait)(epoll, events, n, timeout, s);
+}
+
+HOOK int
+epoll_wait(int epoll, struct epoll_event *events, int n, int timeout)
+{
+	return epoll_pwait(epoll, events, n, timeout, NULL);
 }
 
 /* --- the beginning ------------------------------------------------------ */

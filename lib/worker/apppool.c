@@ -261,7 +261,7 @@ worker_fork(const struct channel_message *m)
 {
 	const int sock = worker.channel.fd;
 	char text[128];
-	pid_t pid = fork_twice();
+	pid_t pid = m->fd == -1 ? worker_error(EMFILE) : fork_twice();
 	int error = errno, len;
 
 	if (pid == 0) {
@@ -270,7 +270,8 @@ worker_fork(const struct channel_message *m)
 			_exit(1);
 		return 1;
 	}
-	(void)close(m->fd);
+	if (m->fd != -1)
+		(void)close(m->fd);
 	for (int i = 0; i < 2; i++)
 		if (m->output[i] != -1)
 			(void)close(m->output[i]);

@@ -176,7 +176,7 @@ parse_message(const char *text, size_t nfds, struct channel_message *out)
 	if (verb != strlen(WIRE_FORK) || memcmp(text, WIRE_FORK, verb) != 0 ||
 	    !parse_child(p, out))
 		return -1;
-	return nfds == 1 || nfds == 3 ? (int)nfds : -1;
+	return nfds == 1 || nfds == 3 ? (int)nfds : 0;
 }
 
 /*
@@ -223,7 +223,7 @@ channel_receive(int sock, int flags, struct channel_message *out)
 	text[n] = '\0';
 	lift_descriptors(&got);
 	if (!got.truncated)
-		kept = parse_message(text, got.nfds, &m);
+		kept = parse_message(text, got.lost_fds ? 0 : got.nfds, &m);
 	for (size_t i = kept == -1 ? 0 : (size_t)kept; i < got.nfds; i++)
 		(void)close(got.fds[i]);
 	if (kept == -1)

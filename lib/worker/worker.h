@@ -59,7 +59,7 @@ enum channel_kind {
 struct channel_message {
 	enum channel_kind kind;
 	uint64_t serial; /* the daemon's number for what it asks */
-	/* The connection of a CONN, -1: lost on its way; a FORK's socket. */
+	/* The connection of a CONN, a FORK's socket; -1: lost on its way. */
 	int fd;
 	uint64_t waited; /* CONN: microseconds from accept to hand-over */
 	int output[2]; /* FORK: standard output and standard error to be */

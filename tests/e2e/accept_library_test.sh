@@ -129,6 +129,80 @@ testProgramsThatGainRightsAreServedBySeccomp() {
 	assertEquals 1 "$(nth 2 "$(web)")"
 }
 
+# greets PYTHON: an app whose program executes that, then answers as others do.
+greets() {
+	printf '%s\n' 'import ctypes, os, socket' "$1" \
+	    'listener = socket.socket(fileno=0)' 'while True:' \
+	    '    with listener.accept()[0] as client:' \
+	    '        client.sendall(b"got " + client.recv(1000))' \
+	    >"$DIR/greets.py"
+	accepts web "$PYTHON" "$DIR/greets.py"
+}
+
+testAProgramThatClosesWhatItDidNotOpenIsServed() {
+	for close in 'os.closerange(3, 1000)' \
+	    'ctypes.CDLL(None).closefrom(3)' \
+	    'for fd in range(3, 99): ctypes.CDLL(None).close(fd)'; do
+		starts '' greets "$close"
+		assertEquals "$close" library "$(by)"
+		assert_flood 20
+		pool_stop
+	done
+}
+
+testAProgramThatTakesTheNumberOfTheChannelIsServedBySeccomp() {
+	starts '' greets 'if "APPPOOL_FD" in os.environ:
+    os.dup2(1, int(os.environ["APPPOOL_FD"]))'
+	await said 'accepts by seccomp, not by the library: it needs the number'
+	assert_flood 20
+}
+
+testAStopLeavesTheSessionsOfThreadsToThem() {
+	starts 'max_processes = 1' accept web --hand-on
+	assertEquals library "$(by)"
+	ask_held
+	kill -TERM "$POOL"
+	await said stopping
+	release
+	ends_well
+	behind
+	assertEquals waited "$(nth 5 "$ANSWER")"
+}
+
+testAStopLeavesItsSessionToAProgramThatPolls() {
+	for way in Select Poll Epoll; do
+		starts 'max_processes = 1' accepts web "$PYTHON" \
+		    "$DIR/polls.py" "$way"
+		occupy one
+		await has_sessions 1
+		kill -TERM "$POOL"
+		await said stopping
+		dismiss one
+		assertContains "$way" "$ANSWERS" got
+		ends_well
+	done
+}
+
+testTwoThreadsThatPollAreServedBySeccompFromThenOn() {
+	starts 'max_processes = 1' accept web --threads 2 --poll --nonblock
+	assert_flood 200 --concurrency 4
+	await said 'accepts by seccomp, not by the library: several of its threads accept'
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testAChildThatAcceptsInASessionOfItsOwnEndsWithItsProgram() {
+	starts '' greets 'if os.fork() == 0:
+    os.setsid()
+    print("the child", os.getpid(), flush=True)
+else:
+    os.wait()'
+	await said 'not by the library: a child of the program accepts'
+	child=$(sed -n 's/.*the child //p' "$DIR/log" | head -n 1)
+	assertNotEquals '' "$child"
+	await is_gone "$child"
+	assert_flood 20
+}
+
 testThreadsThatAcceptAreServedBySeccompFromThenOn() {
 	starts 'max_processes = 1' accept web --threads 4
 	await said 'accepts by seccomp, not by the library: several of its threads accept'
@@ -203,6 +277,45 @@ testATemplateThatIsKilledIsReplacedAndCostsNothing() {
 	done
 	await status_is ready apps web template state
 	assertEquals 0 "$(status apps web lost)"
+}
+
+testAProgramWithAnEpollIsServedWithoutATemplate() {
+	starts 'template = true' accepts web "$PYTHON" "$DIR/polls.py" Epoll
+	await said 'a template cannot be forked: it has an epoll(7)'
+	assert_flood 50
+	assertEquals library "$(by)"
+}
+
+# killed_at_random COUNT: so many connections, while each process in its turn is
+# killed: each is served, or counted as lost once, and no more than were killed.
+killed_at_random() {
+	start_process flood --unix "$DIR/web.sock" --count "$1" \
+	    --concurrency 4 --timeout "$LIMIT"
+	flooding=$STARTED kills=0
+	while kill -0 "$flooding" 2>/dev/null && [ "$kills" -lt 40 ]; do
+		for victim in $(status apps web workers '*' pid | head -n 2) \
+		    $(status apps web template pid 2>/dev/null); do
+			kill -KILL "$victim" 2>/dev/null && kills=$((kills + 1))
+		done
+		await status_is '3 0' apps web processes,starting
+	done
+	finish "$flooding" $((6 * LIMIT))
+	await status_is '0 0' apps web sessions,waiting
+	assert_accounts web
+	[ "$(status apps web lost)" -le "$kills" ] ||
+	    fail "$(status apps web lost) lost in $kills kills"
+	assertEquals "$1" "$(status apps web completed,lost | tr '\n' ' ' |
+	    awk '{ print $1 + $2 }')"
+}
+
+testConnectionsAreServedOrLostOnceWhileProcessesAndTemplatesAreKilled() {
+	for row in 'auto false' 'auto true' 'seccomp false'; do
+		ACCEPT_BY=${row% *} starts "template = ${row#* }
+		    min_processes = 3 max_processes = 3 restart_delay = 10ms
+		    min_server_life = 0" accept web
+		killed_at_random 2000
+		pool_stop
+	done
 }
 
 testWorkersForkTheNextTemplateWithRefork_after() {
