@@ -45,8 +45,8 @@
 #define OPEN_PAUSE_AWAITED TSPAN_SECONDS(1)
 #define OPEN_REST 20
 
-/* A shell, and what it has started, and that: not looked at any deeper. */
-#define CHILDREN_MAX 8
+/* Children of a process, and theirs, that are looked at. */
+#define CHILDREN_MAX 32
 
 /* --- the sockets that processes have open, in the lane -------------------- */
 
@@ -165,13 +165,14 @@ open_found_descriptor(void *arg, uint32_t inode)
 
 /*
  * The kernel's list of sockets is compared with the descriptors of the
- * processes and the first child of each: a shell may stand before the program.
- * Connections that none of them has are with other children, of whichever.
+ * processes and their children. Connections that none of them has are with
+ * other processes, of whichever.
  */
 static void
 backlog_look_work(struct lane_job *job)
 {
 	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
+	pid_t children[CHILDREN_MAX];
 
 	if (l->silent &&
 	    !sockets_tcp(1U << TCP_LISTEN, 0, SOCKETS_ALL, open_found, l))
@@ -195,12 +196,10 @@ backlog_look_work(struct lane_job *job)
 		if (procinfo_sockets(pid, open_found_descriptor, l) == -1 &&
 		    errno != ESRCH)
 			l->unknown = true;
-		for (int n = 0; n < CHILDREN_MAX; n++) {
-			pid = procinfo_child(pid);
-			if (pid <= 0)
-				break;
-			(void)procinfo_sockets(pid, open_found_descriptor, l);
-		}
+		for (int n = procinfo_children(pid, children, CHILDREN_MAX);
+		     n > 0; n--)
+			(void)procinfo_sockets(
+			    children[n - 1], open_found_descriptor, l);
 	}
 	for (size_t i = 0; i < l->nsockets; i++)
 		if (l->sockets[i].at.sin6_family == AF_UNSPEC) {

@@ -6,6 +6,8 @@
  * Without such an app there is no round.
  */
 
+#include <sys/param.h>
+
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +24,9 @@
 #define SAMPLING_CPU 4
 #define SAMPLING_PAUSE_MIN TSPAN_MSECONDS(100)
 #define SAMPLING_PAUSE_MAX TSPAN_SECONDS(10)
+
+/* Children of a process, and theirs, that are counted. */
+#define SAMPLING_CHILDREN 64
 
 /* Over this share of a processor a process is in use, whatever it holds. */
 #define SAMPLING_IDLE 0.01
@@ -46,27 +51,38 @@ sampling_memory(struct worker *w, tstamp now)
 	pool_measured(&w->sup->pool, w->process, bytes, now);
 }
 
+/* With what its children have used: they do the work of a server's master. */
 static void
 sampling_cpu(struct worker *w, tstamp now)
 {
 	bool first = w->cpu_at == 0, idle;
-	struct timespec ts;
-	clockid_t clock;
-	tspan used, passed = now - w->cpu_at, before = w->cpu;
+	tspan used = 0, passed = now - w->cpu_at, before = w->cpu;
+	pid_t pids[1 + SAMPLING_CHILDREN] = { w->pid };
+	int n =
+	    1 + MAX(0, procinfo_children(w->pid, pids + 1, SAMPLING_CHILDREN));
 
-	/*
-	 * Exact to the nanosecond, with threads that have ended. A process that
-	 * is dead and not reaped yet has used what it has.
-	 */
-	if (clock_getcpuclockid(w->pid, &clock) != 0 ||
-	    clock_gettime(clock, &ts) == -1)
-		return;
-	used = TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+	for (int i = 0; i < n; i++) {
+		struct procinfo info = { .cpu_ended = 0 };
+		struct timespec ts;
+		clockid_t clock;
+
+		/*
+		 * Exact to the nanosecond, with threads that have ended. A
+		 * process that is dead and not reaped yet has used what it has.
+		 */
+		if (clock_getcpuclockid(pids[i], &clock) == 0 &&
+		    clock_gettime(clock, &ts) == 0)
+			used += TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+		else if (i == 0)
+			return;
+		(void)procinfo_read(pids[i], false, &info);
+		used += info.cpu_ended;
+	}
 	w->cpu = used;
 	w->cpu_at = now;
 	if (first || passed <= 0)
 		return;
-	/* The kernel does not promise that this clock never goes back. */
+	/* It goes back when the time of a child that ends is rounded. */
 	w->processors =
 	    used < before ? 0 : (double)(used - before) / (double)passed;
 	idle = w->processors <= SAMPLING_IDLE;

@@ -85,7 +85,7 @@ procinfo_slurp(int fd, char *buf, size_t size)
 
 /* What follows the name of the program, which may hold spaces and brackets. */
 #define STAT_FIELDS \
-	" %c %d %*s %*s %d %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s" \
+	" %c %d %*s %*s %d %*s %*s %*s %*s %*s %*s %llu %llu %llu %llu %*s %*s" \
 	" %ld %*s %*s %*s %lld"
 
 /* The file stat of a process, which it closes. */
@@ -94,7 +94,8 @@ procinfo_parse(int fd, struct procinfo *out)
 {
 	char stat[1024];
 	const char *fields;
-	unsigned long long user, system;
+	unsigned long long user, system, ended_user, ended_system;
+	const tspan tick = TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK);
 	long long pages;
 
 	if (procinfo_slurp(fd, stat, sizeof(stat)) == -1) {
@@ -105,27 +106,40 @@ procinfo_parse(int fd, struct procinfo *out)
 	fields = strrchr(stat, ')');
 	if (fields == NULL || sscanf(stat, "%d", &out->pid) != 1 ||
 	    sscanf(fields + 1, STAT_FIELDS, &out->state, &out->parent,
-		&out->terminal, &user, &system, &out->threads, &pages) != 7) {
+		&out->terminal, &user, &system, &ended_user, &ended_system,
+		&out->threads, &pages) != 9) {
 		errno = EPROTO;
 		return -1;
 	}
 	out->rss = (int64_t)pages * sysconf(_SC_PAGESIZE);
-	out->cpu =
-	    (tspan)(user + system) * (TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK));
+	out->cpu = (tspan)(user + system) * tick;
+	out->cpu_ended = (tspan)(ended_user + ended_system) * tick;
 	return 0;
 }
 
-pid_t
-procinfo_child(pid_t parent)
+int
+procinfo_children(pid_t parent, pid_t *out, int room)
 {
-	char children[32];
-	int child;
+	char children[1024], *p, *end;
+	int n = 0;
 
-	if (procinfo_slurp(procinfo_open(PROC, O_RDONLY, "%d/task/%d/children",
-			       (int)parent, (int)parent),
-		children, sizeof(children)) == -1)
-		return -1;
-	return sscanf(children, "%d ", &child) == 1 ? child : 0;
+	for (int at = -1; at < n && n < room; at++) {
+		int pid = (int)(at == -1 ? parent : out[at]);
+
+		if (procinfo_slurp(procinfo_open(PROC, O_RDONLY,
+				       "%d/task/%d/children", pid, pid),
+			children, sizeof(children)) == -1 &&
+		    at == -1)
+			return -1;
+		for (p = children; n < room; p = end) {
+			out[n] = (pid_t)strtol(p, &end, 10);
+			/* The last number may be cut off. */
+			if (*end != ' ' || out[n] <= 0)
+				break;
+			n++;
+		}
+	}
+	return n;
 }
 
 int
@@ -135,10 +149,11 @@ procinfo_folder(pid_t pid, bool child)
 	struct procinfo info;
 	int folder;
 
-	if (child && (pid = procinfo_child(parent)) == 0)
+	if (child) {
 		errno = ECHILD;
-	if (pid <= 0)
-		return -1;
+		if (procinfo_children(parent, &pid, 1) != 1)
+			return -1;
+	}
 	folder = procinfo_open(PROC, O_PATH | O_DIRECTORY, "%d", (int)pid);
 	/* The number may be another process's by now. */
 	if (child && folder != -1 &&

@@ -22,6 +22,7 @@ struct procinfo {
 	long threads;
 	int64_t rss; /* resident bytes */
 	tspan cpu; /* user and system time used */
+	tspan cpu_ended; /* by its children that have ended, and theirs */
 };
 
 /*
@@ -43,8 +44,11 @@ int procinfo_folder(pid_t, bool child);
 /* The process, or the first of its children. Returns 0, or -1. */
 int procinfo_read(pid_t, bool child, struct procinfo *out);
 
-/* The first of its children; 0: it has none; or -1. */
-pid_t procinfo_child(pid_t parent);
+/*
+ * Its children, then theirs, and so on, as many as there is room for: those
+ * that a main thread has forked. Returns how many, or -1. Does not block.
+ */
+int procinfo_children(pid_t parent, pid_t *out, int room);
 
 /*
  * Calls found() with the inode number of each socket the process has open;

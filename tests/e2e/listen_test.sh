@@ -293,6 +293,13 @@ testABusyProcessorStartsMoreProcesses() {
 	await status_is 2 apps web processes
 }
 
+testABusyChildStartsMoreProcesses() {
+	starts 'listen = "unix:web.sock" max_processes = 2
+	    update_interval = 500ms grow_threshold = 5' listens
+	behind_many 1 delegate
+	await status_is 2 apps web processes
+}
+
 # assert_kept_by TEXT: the process stays while a client that asked so is
 # connected.
 assert_kept_by() {

@@ -142,4 +142,36 @@ TEST_ALONE(a_process_of_a_new_session_has_no_terminal)
 	CHECK_EQ(0, info.terminal);
 }
 
+TEST(children_are_found_with_theirs_and_the_time_of_those_that_ended)
+{
+	struct procinfo info;
+	pid_t child = fork(), found[4] = { 0 };
+
+	if (child == 0) {
+		pid_t burns = fork();
+
+		while (burns == 0)
+			if (clock() > CLOCKS_PER_SEC / 20)
+				_exit(0);
+		(void)waitpid(burns, NULL, 0);
+		if (fork() == 0)
+			pause();
+		pause();
+	}
+	for (int left = 10000; found[1] == 0 && left > 0; left--) {
+		NEED(procinfo_children(child, found, 1) >= 0);
+		NEED(procinfo_read(child, false, &info) == 0);
+		if (info.cpu_ended > 0 && found[0] != 0)
+			break;
+		usleep(1000);
+	}
+	CHECK(info.cpu_ended >= TSPAN_MSECONDS(30));
+	CHECK_EQ(2, procinfo_children(getpid(), found, 4));
+	CHECK_EQ(child, found[0]);
+	CHECK_EQ(1, procinfo_children(getpid(), found, 1));
+	kill(found[1], SIGKILL);
+	kill(child, SIGKILL);
+	CHECK_EQ(child, waitpid(child, NULL, 0));
+}
+
 TESTS(NULL, NULL)

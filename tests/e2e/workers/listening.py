@@ -7,6 +7,7 @@ descriptor 0 alone, in the blocking manner. A request is a line, the answer is
 "PID LINE", and then the connection is closed. Some are obeyed first:
 
     burn            uses a processor until the client leaves
+    delegate        a child does so
     keep            the connection stays open
     child           so does it, in the hands of a child alone
     environment     says what it was given
@@ -49,10 +50,20 @@ def give_to_child(connection):
                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def delegate(connection, listeners):
+    if os.fork() == 0:
+        for listener in listeners:
+            listener.close()
+        burn(connection)
+        os._exit(0)
+
+
 def obey(line, connection, listeners):
     """Returns the answer, and whether the connection stays open."""
     if line == "burn":
         burn(connection)
+    elif line == "delegate":
+        delegate(connection, listeners)
     elif line == "environment":
         return environment(), False
     elif line == "shutdown":
