@@ -140,6 +140,7 @@ struct group {
 	struct templating *templating; /* owned; NULL: it has no template */
 	uint32_t unfit; /* generation + 1 that the library cannot serve; 0 */
 	bool none_ahead; /* `prefetch = auto` is 0: of a program by accept() */
+	unsigned leaves; /* processes in a row that left after one session */
 	struct backlog backlog;
 	struct keeper_app *keeper; /* a reference */
 	struct parking parking;

@@ -55,6 +55,9 @@
 
 #define WHY_MAX 256 /* the longest explanation of a failure */
 
+/* So many processes in a row that leave after one session are told of. */
+#define LEAVES_TOLD 10
+
 /* libbsd's tree.h uses it in static functions and does not define it. */
 #ifndef __unused
 #define __unused __attribute__((unused))
@@ -447,6 +450,14 @@ leaving_end(struct worker *w, tstamp now)
 	}
 	if (w->leaving.backs_off)
 		group_log_backoff(w->group, now);
+	if (w->group->conf->handoff != CONF_HANDOFF_ACCEPT ||
+	    (x->asked && x->end != END_RETIRED) || d->signal != 0 ||
+	    d->status != 0 || x->handed != 1)
+		w->group->leaves = 0;
+	else if (++w->group->leaves == LEAVES_TOLD)
+		log_warnx("%s: its processes leave after each session: "
+			  "a start is paid for each",
+		    w->group->conf->name);
 	for (; conn != ILIST_NONE; conn = p->conn_links[conn].next)
 		parking_close(w->group, &s->accepted[conn]);
 	worker_free(w);

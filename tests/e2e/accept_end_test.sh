@@ -30,6 +30,21 @@ testEverySignalThatAProgramCanCatchReachesIt() {
 	done
 }
 
+testThatProcessesLeaveAfterEachSessionIsToldOnce() {
+	for ACCEPT_BY in auto seccomp; do
+		starts 'restart_delay = 10ms max_processes = 2' accept web
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12; do
+			web 'exit 0' 2>/dev/null
+		done
+		await said 'its processes leave after each session'
+		assertEquals "$ACCEPT_BY" 1 "$(grep -c \
+		    'warn.* web: its processes leave after each session: a start is paid for each' \
+		    "$DIR/log")"
+		pool_stop
+		: >"$DIR/log"
+	done
+}
+
 testTheExitStatusOfTheProgramIsTheAdapters() {
 	starts '' accept web
 	web 'exit 3' 2>/dev/null
