@@ -68,16 +68,9 @@ testADancer2ApplicationAnswersEveryRequestThroughAReload() {
 	stops_well
 }
 
-# come_from_the_template: whether each process is of the session that the
-# template has begun.
+# come_from_the_template: whether all processes so far were forked.
 come_from_the_template() {
-	template=$(status apps web template pid) || return
-	workers=$(status apps web workers '*' pid)
-	[ -n "$workers" ] || return
-	for pid in $workers; do
-		# shellcheck disable=SC2009 # a column
-		[ "$(ps -o sid= -p "$pid" | tr -d ' ')" = "$template" ] || return
-	done
+	[ "$(status apps web template forked)" = "$(status apps web spawned)" ]
 }
 
 testADancer2ApplicationIsLoadedOnceAndForked() {
