@@ -24,7 +24,7 @@ failure_is_fault(
 		return true;
 	case END_RETIRED:
 		/* RETIRE may be said in the first session. */
-		return x->handed == 0;
+		return x->handed == 0 && !o->listens;
 	default:
 		return false;
 	}

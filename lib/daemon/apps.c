@@ -397,6 +397,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	g->config = conf_ref(g->sup->config);
 	g->conf = app;
 	g->leaves = 0;
+	g->backlog.falls = false;
 	g->keeper->errors = app->program.stderr_level;
 	limiter_configure(g, now);
 	sampling_begin(g, now);

@@ -448,6 +448,7 @@ backlog_look(struct group *g, tstamp now)
 	/* A connection was accepted: any of the processes may have done it. */
 	if (b->depth < before) {
 		b->wrong_port[0] = '\0';
+		b->falls = true;
 		TAILQ_FOREACH(w, &g->workers, next)
 			w->accepts = w->accepts || w->pid != 0;
 	}

@@ -98,6 +98,7 @@ struct backlog {
 	tstamp calm_at; /* no more looks from then on */
 	tstamp awaited_since; /* one waits, none was accepted yet; 0: not so */
 	struct backlog_look *look; /* at open sockets, under way; or NULL */
+	bool falls; /* a connection was accepted since the app was changed */
 	tstamp opened; /* when the latest of these began; 0: none yet */
 	tstamp open_at; /* the next one not before */
 	char wrong_port[160]; /* where processes listen instead; "": nowhere */

@@ -252,11 +252,20 @@ worker_signal(struct worker *w, int sig)
 /* --- how it ended ------------------------------------------------------ */
 
 static enum process_end
-death_end_of(const struct reap_death *d)
+death_end_of(const struct worker *w)
 {
-	return d->signal != 0 ? END_SIGNAL
-	    : d->status == 0  ? END_EXIT
-			      : END_FAILURE;
+	const struct reap_death *d = &w->leaving.death;
+
+	if (d->signal != 0)
+		return END_SIGNAL;
+	if (d->status != 0)
+		return END_FAILURE;
+	/* Some leave after so many connections, at whatever age that is. */
+	return w->accepts ||
+		(w->sup->pool.processes[w->process].ready &&
+		    w->group->backlog.falls)
+	    ? END_RETIRED
+	    : END_EXIT;
 }
 
 /* With handoff = stdio an exit ends the session, whatever its status. */
@@ -294,7 +303,7 @@ death_explain(
 	if (o->sessions)
 		served = x->requests > 0;
 	else
-		served = !o->listens ||
+		served = !o->listens || death_end_of(w) == END_RETIRED ||
 		    loop_now(&w->sup->loop) - x->started >= o->min_server_life;
 	if (x->asked || death_ended_session(w) || (clean && served))
 		return false;
@@ -397,8 +406,7 @@ leaving_pool_died(struct worker *w, tstamp now)
 
 	if (death_explain(w, "", why, sizeof(why)))
 		group_failed(w->group, "%s", why);
-	pool_died(
-	    &w->sup->pool, w->process, death_end_of(&w->leaving.death), now);
+	pool_died(&w->sup->pool, w->process, death_end_of(w), now);
 	return true;
 }
 
@@ -427,7 +435,7 @@ leaving_end(struct worker *w, tstamp now)
 	const struct process *x = &p->processes[process];
 	const struct reap_death *d = &w->leaving.death;
 	const char *reason =
-	    process_end_name(x->asked ? x->end : death_end_of(d));
+	    process_end_name(x->asked ? x->end : death_end_of(w));
 	char how[64], session[48] = "", why[WHY_MAX], request[WORKER_REQUEST];
 
 	listeners_keep(w->group);

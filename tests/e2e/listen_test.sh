@@ -293,6 +293,26 @@ testABusyProcessorStartsMoreProcesses() {
 	await status_is 2 apps web processes
 }
 
+testProcessesThatLeaveOfThemselvesAreReplacedAtOnce() {
+	starts 'listen = "unix:web.sock" min_processes = 2 max_processes = 2
+	    restart_delay = 1h restart_delay_max = 1h' listens
+	# One that waits is seen to be accepted.
+	# shellcheck disable=SC2046 # numbers
+	kill -STOP $(status apps web workers '*' pid)
+	start_process web hello >"$DIR/hello"
+	await status_is 1 apps web backlog
+	# shellcheck disable=SC2046 # likewise
+	kill -CONT $(status apps web workers '*' pid)
+	finish "$STARTED"
+	await status_is 0 apps web backlog
+	for leaves in 1 2 3 4 5 6 7 8; do
+		assertEquals left "$(web leave)"
+		await status_is "$((leaves + 2)) 0" apps web spawned,starting
+	done
+	assertEquals null "$(status apps web last_failure)"
+	assertEquals 8 "$(status apps web exits retired)"
+}
+
 testABusyChildStartsMoreProcesses() {
 	starts 'listen = "unix:web.sock" max_processes = 2
 	    update_interval = 500ms grow_threshold = 5' listens

@@ -8,6 +8,7 @@ descriptor 0 alone, in the blocking manner. A request is a line, the answer is
 
     burn            uses a processor until the client leaves
     delegate        a child does so
+    leave           exits with status 0
     keep            the connection stays open
     child           so does it, in the hands of a child alone
     environment     says what it was given
@@ -62,6 +63,9 @@ def obey(line, connection, listeners):
     """Returns the answer, and whether the connection stays open."""
     if line == "burn":
         burn(connection)
+    elif line == "leave":
+        connection.sendall(b"left\n")
+        os._exit(0)
     elif line == "delegate":
         delegate(connection, listeners)
     elif line == "environment":
