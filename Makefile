@@ -134,8 +134,8 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan check check-all check-asan check-web check-fresh \
-    check-kernel bench pareto fuzz fuzzers lint e2e-programs format-check shell-check install \
-    uninstall dist deps run clean FORCE
+    check-real check-kernel bench pareto fuzz fuzzers lint e2e-programs \
+    format-check shell-check install uninstall dist deps run clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
 .SECONDARY:
@@ -147,8 +147,8 @@ BOOTSTRAP = contrib/bootstrap
 NEEDS = build \
     $(filter run check check-web check-fresh check-kernel bench lint fuzz,\
     $(MAKECMDGOALS)) \
-    $(if $(filter check-asan check-web check-kernel tests deps,\
-    $(MAKECMDGOALS)),check)
+    $(if $(filter check-asan check-web check-real check-kernel tests deps,\
+    $(MAKECMDGOALS)),check) $(if $(filter check-real,$(MAKECMDGOALS)),check-fresh)
 
 deps:
 	@$(BOOTSTRAP) $(NEEDS)
@@ -189,6 +189,11 @@ check-web: deps
 # of tests/fresh that are enough.
 check-fresh: deps
 	@tests/fresh $(FRESH)
+
+# Programs as Debian packages them, on a machine that has them.
+check-real: deps
+	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
+	@tests/real/run
 
 # FILES, or tests/e2e, on the kernel of Debian 12, with and without modules.
 check-kernel: deps
