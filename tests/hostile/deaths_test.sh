@@ -51,7 +51,7 @@ testThousandsOfOrphansHoldUpNoOther() {
 	quiet_b
 	watch_b 3
 	leave_orphans
-	await has_reaped
+	wait_for $((3 * LIMIT)) has_reaped || fail "orphans are left"
 	assert_b_is_served
 	stops_well
 }
@@ -74,7 +74,7 @@ testTheDeathOfAProcessIsSeenBeforeThoseOfOrphans() {
 	kill -KILL "$b"
 	await other_pid "$b"
 	assertTrue 'no orphan is dead any more' has_dead_orphans
-	await has_reaped
+	wait_for $((3 * LIMIT)) has_reaped || fail "orphans are left"
 }
 
 . tests/hostile/hostile_help.sh
