@@ -256,6 +256,7 @@ library_forked(void)
 	char slot[sizeof("2147483647")];
 
 	library.first = getpid();
+	atomic_store(&library.pid, library.first);
 	/* In a session libfcgi has an environment of its own, and frees it. */
 	if (environ != library.environ)
 		return;
