@@ -324,11 +324,14 @@ testConnectionsAreServedOrLostOnceWhileProcessesAndTemplatesAreKilled() {
 }
 
 testWorkersForkTheNextTemplateWithRefork_after() {
-	starts 'template = true refork_after = 3 max_processes = 1' php
+	starts 'template = true refork_after = 3 max_processes = 1
+	    min_processes = 1 restart_delay = 10ms' php
 	await status_is ready apps web template state
 	for i in 1 2 3 4; do page >/dev/null; done
 	await said 'forked by worker'
-	ctl restart web >/dev/null
+	await status_is ready apps web template state
+	kill -KILL "$(status apps web workers 0 pid)"
+	await status_is '1 0' apps web processes,starting
 	for i in 1 2 3; do
 		assertNotEquals "page $i" '' "$(page)"
 	done
