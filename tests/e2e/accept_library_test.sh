@@ -331,6 +331,7 @@ testWorkersForkTheNextTemplateWithRefork_after() {
 	await said 'forked by worker'
 	await status_is ready apps web template state
 	kill -KILL "$(status apps web workers 0 pid)"
+	await said 'killed by signal 9'
 	await status_is '1 0' apps web processes,starting
 	for i in 1 2 3; do
 		assertNotEquals "page $i" '' "$(page)"
