@@ -107,7 +107,7 @@ SAMPLES = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,\
 programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 UNIT_TESTS = $(call programs,tests/unit/*_test.c tests/sim/*_test.c)
 E2E_PROGRAMS = $(call programs,tests/e2e/*.c tests/e2e/workers/*.c) \
-    $(BUILD)/tests/e2e/workers/acceptor-static \
+    $(addprefix $(BUILD)/tests/e2e/workers/,acceptor-static acceptor-linked) \
     $(call programs,tests/hostile/*.c)
 BENCHES = $(call programs,tests/bench/*.c)
 BENCH_PROGRAMS = $(call programs,tests/bench/programs/*.c) \
@@ -409,6 +409,11 @@ $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 # Functions of its own stand for some of the daemon's.
 $(BUILD)/tests/unit/control_test: ALL_LDFLAGS += -Wl,-z,muldefs
+# The library of hooks in the program itself, with the sanitizers.
+$(BUILD)/tests/e2e/workers/acceptor-linked: $(addprefix $(OBJ)/, \
+    tests/e2e/workers/acceptor.o $(patsubst $(OBJ)/plain/%,%,$(LIBRARY_OBJECTS)))
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^
 # What of the status page needs no libmicrohttpd.
 $(BUILD)/tests/unit/history_test: $(OBJ)/lib/web/history.o
 $(BUILD)/tests/unit/question_test: $(OBJ)/lib/web/question.o

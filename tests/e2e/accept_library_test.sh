@@ -59,6 +59,13 @@ more_setup() {
 	END
 }
 
+# linked OPTION-OF-acceptor...: the app web of a program that has the library
+# linked in, and so the sanitizers in it, too.
+linked() {
+	accepts web /usr/bin/env -u LD_PRELOAD \
+	    "$BUILD/tests/e2e/workers/acceptor-linked" "$@"
+}
+
 # A busy machine may have made the sessions so far long.
 prefetches() {
 	flood --unix "$DIR/web.sock" --concurrency 1 --count 100 \
@@ -320,6 +327,24 @@ testConnectionsAreServedOrLostOnceWhileProcessesAndTemplatesAreKilled() {
 		    min_server_life = 0" accept web
 		killed_at_random 2000
 		pool_stop
+	done
+}
+
+testTheLibraryWithItsSanitizersServesAndForks() {
+	for options in '' '--poll' '--nonblock --poll' '--accept4 cloexec' \
+	    '--dup' '--alarm 1'; do
+		for template in false true; do
+			# shellcheck disable=SC2086 # words
+			starts "template = $template min_processes = 2" \
+			    linked $options
+			assert_flood 300 --concurrency 4
+			await status_is "300 0 0" \
+			    apps web completed,lost,sessions
+			ctl restart web >/dev/null
+			assert_flood 20
+			assert_accounts web
+			pool_stop
+		done
 	done
 }
 
