@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recipes of pool.conf(5) are there to be copied.
+# The recipes and examples of pool.conf(5) are there to be copied.
 
 # The examples of the section, in files $DIR/recipe.1 and so on. Programs and
 # folders that are not on this machine become some that are.
@@ -12,6 +12,10 @@ file_setup() {
 		/^\.Bd -literal/ { n++; inside = 1; next }
 		/^\.Ed/ { inside = 0; close(file "." n) }
 		inside { print > (file "." n) }'
+	awk -v "file=$DIR/example" '
+		/^\.Bd -literal/ { n++; inside = 1; next }
+		/^\.Ed/ { inside = 0; close(file "." n) }
+		inside { print > (file "." n) }' man/pool.conf.5
 }
 
 # recipe NUMBER: makes this recipe the configuration.
@@ -30,11 +34,21 @@ apps_of() {
 }
 
 testEachRecipeIsValid() {
-	assertEquals 'recipes' 8 "$(recipes | wc -l)"
+	assertEquals 'recipes' 6 "$(recipes | wc -l)"
 	for n in $(recipes); do
 		recipe "$n"
 		said=$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)
 		assertEquals "$(cat "$DIR/pool.conf")
+$said" 0 $?
+	done
+}
+
+# Users and programs of an example need not be on this machine.
+testEachExampleIsValid() {
+	for path in "$DIR"/example.*; do
+		grep -q '^app "' "$path" || continue
+		said=$("$APPPOOLCTL" simulate -c "$path" --for 1s 2>&1)
+		assertEquals "$(cat "$path")
 $said" 0 $?
 	done
 }
