@@ -43,14 +43,14 @@ help(void)
 	(void)fputs(
 	    "\n"
 	    "  -c FILE            the configuration (" CONF_DEFAULT_FILE ")\n"
-	    "  -D                 go to the background when all is ready\n"
-	    "  --exit-on-failed   exit with 69 when an app cannot be started\n"
+	    "  -D                 go to the background when all apps are ready\n"
+	    "  --exit-on-failed   exit with 69 when an app cannot start\n"
 	    "  -h, --help         show this\n"
-	    "  -T                 check the configuration, and print all that "
-	    "is in force\n"
+	    "  -T                 check the configuration, and print all "
+	    "options\n"
 	    "  -t                 check the configuration\n"
 	    "  -V, --version      show the version\n"
-	    "  -v                 log one level more; twice: two\n"
+	    "  -v                 log one level more (twice: two levels)\n"
 	    "\n"
 	    "See apppoold(8) and pool.conf(5).\n",
 	    stdout);

@@ -47,26 +47,24 @@ static const struct command_option {
 } command_options[] = {
 	{ 'c', COMMANDS, "-c FILE",
 	    "the daemon of this configuration (" CONF_DEFAULT_FILE ")" },
-	{ 'h', COMMANDS, "-h, --help",
-	    "show this, or with a command all about it" },
+	{ 'h', COMMANDS, "-h, --help", "show all commands, or one of them" },
 	{ 'j', COMMANDS, "-j", "answer in JSON" },
-	{ 's', COMMANDS, "-s SOCKET",
-	    "the daemon that has this control socket" },
+	{ 's', COMMANDS, "-s SOCKET", "the daemon with this control socket" },
 	{ 'V', COMMANDS, "-V, --version", "show the version" },
 	{ OPTION_NUMBER, COMMAND_EVENTS, "-n N",
 	    "begin with the newest N events (20)" },
-	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f",
-	    "go on with what happens from now on" },
+	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", "go on with new events" },
 	{ OPTION_OPENMETRICS, COMMAND_METRICS, "--openmetrics",
 	    "in the format of OpenMetrics" },
-	{ OPTION_PATH, COMMAND_PING, "--path PATH", "what is asked for (/)" },
+	{ OPTION_PATH, COMMAND_PING, "--path PATH",
+	    "the path that is requested (/)" },
 	{ OPTION_TIMEOUT, COMMAND_PING, "--timeout TIME",
-	    "the whole answer has to come in this time (5s)" },
+	    "the longest time for the whole answer (5s)" },
 	{ 'c', COMMAND_SIMULATE, "-c FILE",
 	    "the configuration (" CONF_DEFAULT_FILE ")" },
 	{ 'j', COMMAND_SIMULATE, "-j", "answer in JSON" },
 	{ SIMULATE_CLIENTS, COMMAND_SIMULATE, "--clients [APP=]NUMBER",
-	    "so many, who come again when served" },
+	    "clients that come again when served" },
 	{ SIMULATE_FOR, COMMAND_SIMULATE, "--for TIME",
 	    "how long connections come" },
 	{ SIMULATE_PROFILE, COMMAND_SIMULATE, "--profile PROFILE",
@@ -74,24 +72,23 @@ static const struct command_option {
 	{ SIMULATE_RATE, COMMAND_SIMULATE, "--rate [APP=]RATE",
 	    "connections per second" },
 	{ SIMULATE_SEED, COMMAND_SIMULATE, "--seed NUMBER",
-	    "of all that is random" },
+	    "the seed of all random numbers" },
 	{ SIMULATE_SERVICE, COMMAND_SIMULATE, "--service [APP=]SERVICE",
-	    "how long a process needs for one" },
+	    "how long a process serves a connection" },
 	{ SIMULATE_START_TIME, COMMAND_SIMULATE, "--start-time TIME",
-	    "until a new process is ready" },
-	{ SIMULATE_SVG, COMMAND_SIMULATE, "--svg FILE",
-	    "draw a picture, of each app, too" },
+	    "how long a process takes to be ready" },
+	{ SIMULATE_SVG, COMMAND_SIMULATE, "--svg FILE", "draw a picture" },
 	{ SIMULATE_THINK, COMMAND_SIMULATE, "--think [APP=]SERVICE",
-	    "how long such a client thinks" },
+	    "how long a client waits between two" },
 	{ SIMULATE_TRACE, COMMAND_SIMULATE, "--trace FILE",
-	    "connections that were recorded" },
-	{ OPTION_VERBOSE, COMMAND_STATUS, "-v", "all of all apps" },
+	    "play recorded connections" },
+	{ OPTION_VERBOSE, COMMAND_STATUS, "-v", "everything about all apps" },
 	{ OPTION_YES, COMMAND_STOP, "-y",
-	    "do not ask on the terminal whether the daemon shall stop" },
+	    "do not ask before the daemon stops" },
 	{ OPTION_INTERVAL, COMMAND_TOP, "--interval TIME",
-	    "between two looks (2s)" },
+	    "time between two tables (2s)" },
 	{ OPTION_NUMBER, COMMAND_TOP, "-n COUNT",
-	    "print so many tables, and end" },
+	    "print COUNT tables, and end" },
 	{ OPTION_TIMEOUT, COMMAND_WAIT, "--timeout TIME",
 	    "fail after this time (never)" },
 };
@@ -101,55 +98,53 @@ static const struct command_option {
 /* The rest of `apppoolctl COMMAND -h`. */
 static const char *const more[COMMANDS] = {
 	[COMMAND_APPS] = "With -j: the status of all apps without their "
-			 "processes.",
-	[COMMAND_DETACH] = "It gets no more connections, another worker starts "
-			   "at once, and nothing is lost.\n"
-			   "Returns when it has ended.",
-	[COMMAND_DRAIN] = "New connections wait in the kernel, those that are "
-			  "accepted are served, and then\n"
-			  "all processes stop. Returns when they have; resume "
-			  "undoes it.",
+			 "workers.",
+	[COMMAND_DETACH] = "The worker gets no more connections and finishes "
+			   "its sessions; another starts\n"
+			   "at once. Returns when the worker has ended.",
+	[COMMAND_DRAIN] = "New connections wait in the kernel, accepted ones "
+			  "are served, and then all\n"
+			  "processes stop. Returns when none is left. resume "
+			  "undoes this.",
 	[COMMAND_EVENTS] = "Starts, ends and their reasons, failures, "
-			   "refusals, reloads, and what workers say.\n"
-			   "With -j: an object for each event, a line each.",
+			   "refusals, reloads, EVENT of workers.\n"
+			   "With -j: an object a line.",
 	[COMMAND_HELP] = "Needs no daemon.",
 	[COMMAND_LISTENERS] = "They are written as in pool.conf.",
-	[COMMAND_METRICS] = "In the text format of Prometheus.",
+	[COMMAND_METRICS] = "The format is Prometheus's text format.",
 	[COMMAND_PING] = "Makes one request through the app's own socket, as a "
 			 "client would.",
-	[COMMAND_RELOAD] = "Returns when what had to be replaced is; or tells "
-			   "every mistake, and then\n"
-			   "nothing has changed.",
-	[COMMAND_REOPEN] = "For whatever has renamed it. Files of output are "
-			   "opened by each process: restart\n"
-			   "does that.",
-	[COMMAND_RESIZE] = "Returns when there are so many. Holds until the "
-			   "file says something else than now,\n"
-			   "or the daemon ends.",
-	[COMMAND_RESTART] = "Those of all apps, of some, or single workers, "
-			    "which status APP shows. Sessions\n"
-			    "end as usual; if the new processes do not live, "
-			    "the old ones stay.",
+	[COMMAND_RELOAD] = "Returns when all processes that must be replaced "
+			   "are. If the file has mistakes,\n"
+			   "all are printed, and nothing changes.",
+	[COMMAND_REOPEN] = "Use this after the file was renamed. For files of "
+			   "output use restart: each\n"
+			   "process opens its own.",
+	[COMMAND_RESIZE] = "Returns when the app has this size. It lasts until "
+			   "the daemon ends, or the file\n"
+			   "has another size than now.",
+	[COMMAND_RESTART] = "All processes, those of some apps, or single "
+			    "workers, which status APP shows,\n"
+			    "finish and leave. If the new processes do not "
+			    "live, the old ones stay.",
 	[COMMAND_RESUME] = "Returns when min_processes are ready.",
-	[COMMAND_SIMULATE] = "Plays the pools of a configuration in virtual "
-			     "time: no daemon is needed.",
+	[COMMAND_SIMULATE] = "Time is virtual, and no daemon is needed.",
 	[COMMAND_START] = "Returns when min_processes are ready.",
-	[COMMAND_STATUS] = "A line for each app; all of one app.",
+	[COMMAND_STATUS] = "A line for each app; with APP, everything about "
+			   "it.",
 	[COMMAND_STOP] = "Clients of a stopped app are refused until it is "
-			 "started, across reloads.\n"
-			 "Without a name the daemon stops with all apps. "
-			 "Returns when all has ended.",
-	[COMMAND_TOP] = "On a terminal: the full screen. Keys choose an app "
-			"and what to sort by, show\n"
-			"all about an app, restart, drain and resume it; ? "
-			"lists them. Elsewhere: a table\n"
-			"each time.",
-	[COMMAND_VERSION] = "That of apppoolctl itself is shown by "
-			    "`apppoolctl -V`.",
+			 "started, also after reloads.\n"
+			 "Without APP the daemon stops. Returns when all "
+			 "processes have ended.",
+	[COMMAND_TOP] = "On the full screen of a terminal, keys sort, show "
+			"everything about an app,\n"
+			"restart, drain and resume it; ? lists them. Elsewhere "
+			"tables are printed.",
+	[COMMAND_VERSION] = "`apppoolctl -V` shows that of apppoolctl.",
 	[COMMAND_WAIT] = "Returns when every app, or this one, has "
 			 "min_processes ready; fails if one\n"
-			 "has failed. A daemon that is just being started may "
-			 "take 10 seconds to appear.",
+			 "has failed. The daemon may take 10 seconds to "
+			 "appear.",
 };
 
 /* The words and options of a command line. */
@@ -197,7 +192,7 @@ usage(FILE *to, enum command_id id)
 static void
 help(enum command_id id)
 {
-	const int width = id == COMMAND_SIMULATE ? 23 : 14;
+	const int width = id == COMMAND_SIMULATE ? 23 : 15;
 	const char *before = "\n";
 
 	(void)usage(stdout, id);
