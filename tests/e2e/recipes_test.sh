@@ -1,5 +1,6 @@
 #!/bin/sh
-# The recipes and examples of pool.conf(5) are there to be copied.
+# The recipes and examples of pool.conf(5), and the sites of apppool-guide(7),
+# are there to be copied.
 
 # The examples of the section, in files $DIR/recipe.1 and so on. Programs and
 # folders that are not on this machine become some that are.
@@ -15,7 +16,8 @@ file_setup() {
 	awk -v "file=$DIR/example" '
 		/^\.Bd -literal/ { n++; inside = 1; next }
 		/^\.Ed/ { inside = 0; close(file "." n) }
-		inside { print > (file "." n) }' man/pool.conf.5
+		inside { print > (file "." n) }' man/pool.conf.5 \
+	    man/apppool-guide.7
 }
 
 # recipe NUMBER: makes this recipe the configuration.
