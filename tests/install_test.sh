@@ -28,6 +28,7 @@ testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	    libexec/apppoold/apppool-stdio libexec/apppoold/apppool-keeper \
 		    share/bash-completion/completions/apppoolctl \
 	    share/zsh/site-functions/_apppoolctl \
+	    bin/apppool-convert share/man/man1/apppool-convert.1 \
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
 	    lib/systemd/system/apppoold.service; do
 		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"
@@ -78,6 +79,14 @@ testTheInstalledProgramFindsItsAdapters() {
 testTheInstalledApppoolctlNeedsNoOtherProgram() {
 	assertEquals 'apppoolctl 0.1.0' "$("$ROOT/usr/bin/apppoolctl" -V)"
 	assertContains "$("$ROOT/usr/bin/apppoolctl" simulate -h)" '--rate'
+}
+
+testTheInstalledConverterNamesTheInstalledWorker() {
+	printf 'web: /venv/bin/gunicorn shop:app\n' |
+	    "$ROOT/usr/bin/apppool-convert" - >"$DIR/converted" 2>&1
+	assertEquals "$(cat "$DIR/converted")" 0 $?
+	assertContains "$(cat "$DIR/converted")" \
+	    "\"$ROOT/usr/libexec/apppoold/apppool-wsgi\""
 }
 
 testThePathsInManualPagesFollowThePrefix() {
