@@ -62,8 +62,8 @@ add_setting(
 	s->where = stmt->where;
 	if (before != NULL && !stmt->append)
 		findings_mistake(b->findings, s->where,
-		    "option '%s' is given twice (first at %s:%d)",
-		    s->option->name, s->first.source->path, s->first.line);
+		    "option '%s' is given twice (first at %s)", s->option->name,
+		    where_text(b->findings->arena, s->first));
 }
 
 static struct section *
@@ -185,7 +185,6 @@ build_app(struct build *b, struct section *section)
 	const struct option *handoff = options_find(true, "handoff");
 	const struct stmt *stmt = section->stmt, *first = NULL;
 	const char *title = stmt->values[0];
-	struct where where;
 
 	if (*title == '\0' || title[strspn(title, NAME_BYTES)] != '\0')
 		findings_mistake(b->findings, stmt->where,
@@ -196,14 +195,12 @@ build_app(struct build *b, struct section *section)
 			first = b->apps[i - 1]->stmt;
 	if (first != NULL)
 		findings_mistake(b->findings, stmt->where,
-		    "app '%s' is defined twice (first at %s:%d)", title,
-		    first->where.source->path, first->where.line);
+		    "app '%s' is defined twice (first at %s)", title,
+		    where_text(b->findings->arena, first->where));
 	preset(true, app, b->arena);
 	app->listen.uid = (uid_t)-1;
 	app->listen.gid = (gid_t)-1;
 	app->name = arena_strdup(b->arena, title);
-	app->file = arena_strdup(b->arena, stmt->where.source->path);
-	app->line = stmt->where.line;
 	b->apps[b->conf->apps_len++] = section;
 
 	/* The handoff decides which other options are allowed. */
@@ -211,9 +208,7 @@ build_app(struct build *b, struct section *section)
 	for (size_t i = 0; i < options_app_len; i++)
 		if (&options_app[i] != handoff)
 			set_app_option(b, section, &options_app[i], app);
-	where = build_where(b, app, "listen");
-	app->listen.file = arena_strdup(b->arena, where.source->path);
-	app->listen.line = where.line;
+	app->listen.where = where_text(b->arena, build_where(b, app, "listen"));
 }
 
 /* Checks the values of `defaults` even if no app uses them. */
@@ -228,9 +223,8 @@ build_defaults(struct build *b, struct section *s)
 		b->defaults = s;
 	else
 		findings_mistake(b->findings, s->stmt->where,
-		    "section 'defaults' is given twice (first at %s:%d)",
-		    b->defaults->stmt->where.source->path,
-		    b->defaults->stmt->where.line);
+		    "section 'defaults' is given twice (first at %s)",
+		    where_text(b->findings->arena, b->defaults->stmt->where));
 	set_section(b, s, options_app_len, &scratch);
 }
 

@@ -269,9 +269,9 @@ check_addresses(struct build *b)
 			    e->listen->text, l->listen->text);
 		else if (e < l)
 			findings_mistake(b->findings, l->where,
-			    "%s: %s is taken by %s of %s (%s:%d)", l->owner,
+			    "%s: %s is taken by %s of %s (%s)", l->owner,
 			    l->listen->text, e->listen->text, e->owner,
-			    e->where.source->path, e->where.line);
+			    where_text(a, e->where));
 	}
 }
 

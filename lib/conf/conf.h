@@ -150,8 +150,7 @@ enum conf_accept_by {
 struct conf_listeners {
 	struct conf_listen *list;
 	size_t len;
-	char *file; /* where the list is, or the app begins */
-	int line;
+	char *where; /* "FILE:LINE" of the list, or of the app's begin */
 	unsigned backlog;
 	char *user; /* of Unix sockets; NULL: the daemon's own */
 	char *group; /* likewise */
@@ -211,10 +210,6 @@ struct conf_parking {
 
 struct conf_app {
 	char *name;
-
-	/* Where the app is defined. */
-	char *file;
-	int line;
 
 	/*
 	 * Not NULL: why this app cannot run although the file is right (an

@@ -45,7 +45,7 @@ conf_load(const char *file, unsigned flags,
 			exhausted_list + 1, 0, NULL };
 		return NULL;
 	}
-	parse_file(&parse, file, &findings);
+	parse_source(&parse, source_read(&work, file, SOURCE_MAX), &findings);
 	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
 	if (parse.sources->error == 0 && build_conf(&b)) {
 		resolve_conf(&b);
@@ -106,7 +106,7 @@ conf_control_path(const char *file)
 	char *out = NULL;
 	int error;
 
-	parse_file(&parse, file, &ignored);
+	parse_source(&parse, source_read(&work, file, SOURCE_MAX), &ignored);
 	error = parse.sources->error;
 	STAILQ_FOREACH(s, &parse.stmts, next)
 		if (s->option == control && s->values[0][0] != '\0')

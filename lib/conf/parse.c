@@ -66,7 +66,7 @@ on_error(cfg_t *cfg, const char *fmt, va_list ap)
 
 /* Adds the statements of a file, with their values, to out. */
 static void
-parse_source(struct parser *p, struct source *source, struct stmts *out)
+parse_values(struct parser *p, struct source *source, struct stmts *out)
 {
 	cfg_opt_t options[] = { CFG_STR_CB(PRESCAN_VALUE, NULL, CFGF_NODEFAULT,
 				    on_value),
@@ -194,7 +194,7 @@ add_source(struct parser *p, struct source *source)
 	struct stmts stmts = STAILQ_HEAD_INITIALIZER(stmts);
 	struct stmt *s;
 
-	parse_source(p, source, &stmts);
+	parse_values(p, source, &stmts);
 	p->open[p->depth++] = source;
 	while ((s = STAILQ_FIRST(&stmts)) != NULL) {
 		STAILQ_REMOVE_HEAD(&stmts, next);
@@ -226,14 +226,13 @@ add_source(struct parser *p, struct source *source)
 }
 
 void
-parse_file(struct parse *out, const char *file, struct findings *findings)
+parse_source(
+    struct parse *out, struct source *source, struct findings *findings)
 {
 	struct parser p = { .out = out, .findings = findings };
-	struct source *source;
 
-	memset(out, 0, sizeof(*out));
+	out->sources = source;
 	STAILQ_INIT(&out->stmts);
-	source = source_get(&p, file);
 	if (source->error == 0)
 		add_source(&p, source);
 	else

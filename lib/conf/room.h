@@ -91,6 +91,9 @@ struct where {
 	int line;
 };
 
+/* "FILE:LINE". */
+char *where_text(struct arena *a, struct where where);
+
 struct findings {
 	struct arena *arena; /* freed at the end of the load */
 	unsigned flags; /* CONF_OUTSIDE_*, CONF_INSIDE of this load */
@@ -297,15 +300,16 @@ char *prescan(
 /* --- parse.c: a file, and what it includes, with all values --------------- */
 
 struct parse {
-	struct source *sources; /* in the order they were read, file first */
+	struct source *sources; /* in the order they were read */
 	struct stmts stmts; /* options and sections, in their order */
 };
 
 /*
- * Parses file and all it includes, in memory of findings. For one thread at a
+ * Parses source and all it includes, in memory of findings. For one thread at a
  * time: libconfuse has one scanner for the whole process.
  */
-void parse_file(struct parse *out, const char *file, struct findings *findings);
+void parse_source(
+    struct parse *out, struct source *source, struct findings *findings);
 
 /* --- build.c: a struct conf from statements ------------------------------- */
 

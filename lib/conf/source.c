@@ -144,6 +144,12 @@ source_read(struct arena *a, const char *path, size_t max)
 
 /* --- findings ------------------------------------------------------------ */
 
+char *
+where_text(struct arena *a, struct where where)
+{
+	return arena_printf(a, "%s:%d", where.source->path, where.line);
+}
+
 /* More findings than anybody reads are dropped. */
 #define FINDINGS_MAX 1000
 #define LINES_MAX 100
@@ -229,8 +235,8 @@ findings_lines(
 
 		if (found->mistake != mistakes)
 			continue;
-		lines[n] = arena_printf(out, "%s:%d: %s",
-		    found->where.source->path, found->where.line, found->text);
+		lines[n] = arena_printf(
+		    out, "%s: %s", where_text(out, found->where), found->text);
 		/* A mistake in `defaults` is found again with each app. */
 		while (strcmp(lines[same], lines[n]) != 0)
 			same++;

@@ -582,8 +582,7 @@ listeners_open_missing(struct supervisor *s, const struct conf_app *app,
 			break;
 		listeners_spec(&l->where, app, fds[i], &spec);
 		openings_add(openings, &l->acceptor.listener, &spec,
-		    "%s:%d: %s: %s", app->listen.file, app->listen.line,
-		    app->name, where->text);
+		    "%s: %s: %s", app->listen.where, app->name, where->text);
 	}
 }
 

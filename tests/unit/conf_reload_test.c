@@ -203,8 +203,7 @@ TEST(includes_are_read_in_the_order_of_their_names)
 	CHECK_STR("any", conf->apps[0].name);
 	CHECK_STR("a", conf->apps[1].name);
 	CHECK_STR("b", conf->apps[2].name);
-	CHECK_STR(in_folder("conf.d/b.conf"), conf->apps[2].file);
-	CHECK_EQ(1, conf->apps[2].line);
+	CHECK_STR(in_folder("conf.d/b.conf:1"), conf->apps[2].listen.where);
 	conf_free(conf);
 }
 
