@@ -65,12 +65,15 @@ struct open_process {
 	pid_t pid;
 	bool silent; /* it may listen elsewhere */
 	bool holds; /* a connection of ours */
+	bool polls; /* a listener of ours */
 };
 
 /* Of any process: a connection of our listeners, or a listener not ours. */
 struct open_socket {
 	uint32_t inode;
-	bool owned; /* by one of the processes */
+	bool owned; /* by one of the processes, */
+	bool silent; /* ... which may listen elsewhere */
+	bool given; /* with accept in place of ours, as descriptor 0 */
 	struct sockaddr_in6 at; /* of a listener, or of IPv4; else AF_UNSPEC */
 };
 
@@ -148,19 +151,22 @@ open_compare(const void *a, const void *b)
 }
 
 static void
-open_found_descriptor(void *arg, uint32_t inode)
+open_found_descriptor(void *arg, uint32_t inode, int fd)
 {
 	struct backlog_look *l = arg;
 	struct open_socket key = { .inode = inode }, *s;
 
+	for (size_t i = 0; fd == -1 && i < l->nlisteners; i++)
+		l->at->polls |= l->listeners[i].inode == inode;
+	if (fd == -1)
+		return;
 	s = bsearch(&key, l->sockets, l->nsockets, sizeof(key), open_compare);
 	if (s == NULL)
 		return;
 	s->owned = true;
-	if (s->at.sin6_family == AF_UNSPEC)
-		l->at->holds = true;
-	else if (l->at->silent)
-		l->own = s->at;
+	s->silent = s->silent || l->at->silent;
+	s->given = s->given || fd == 0;
+	l->at->holds = l->at->holds || s->at.sin6_family == AF_UNSPEC;
 }
 
 /*
@@ -193,18 +199,21 @@ backlog_look_work(struct lane_job *job)
 		pid_t pid = l->processes[i].pid;
 
 		l->at = &l->processes[i];
-		if (procinfo_sockets(pid, open_found_descriptor, l) == -1 &&
+		if (procinfo_sockets(
+			pid, l->at->silent, open_found_descriptor, l) == -1 &&
 		    errno != ESRCH)
 			l->unknown = true;
 		for (int n = procinfo_children(pid, children, CHILDREN_MAX);
 		     n > 0; n--)
-			(void)procinfo_sockets(
-			    children[n - 1], open_found_descriptor, l);
+			(void)procinfo_sockets(children[n - 1], l->at->silent,
+			    open_found_descriptor, l);
 	}
 	for (size_t i = 0; i < l->nsockets; i++)
 		if (l->sockets[i].at.sin6_family == AF_UNSPEC) {
 			l->connected = true;
 			l->unknown = l->unknown || !l->sockets[i].owned;
+		} else if (l->sockets[i].silent && !l->sockets[i].given) {
+			l->own = l->sockets[i].at;
 		}
 }
 
@@ -253,7 +262,8 @@ backlog_looked(struct lane_job *job, tstamp now)
 		silent = silent || (x->silent && is_silent(w));
 		if (!group_accepts_itself(g))
 			continue;
-		w->accepts |= x->holds || (l->unknown && l->connected);
+		w->accepts |=
+		    x->holds || x->polls || (l->unknown && l->connected);
 		accepts = accepts || w->accepts;
 		if (x->holds || l->unknown)
 			pool_worked(&w->sup->pool, w->process, w->processors,
@@ -487,8 +497,8 @@ look_later(struct group *g, tstamp now)
 }
 
 /*
- * While connections came of late: the next look at the backlog. Under native:
- * processes that have not said that they are ready are looked at.
+ * While connections came of late: the next look at the backlog. Where the
+ * daemon accepts: processes that are not ready yet are looked at.
  */
 void
 backlog_time_to_look(struct timer *t, tstamp now)

@@ -196,7 +196,7 @@ worker_started(struct worker *w, pid_t pid, tstamp now)
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_begin(g, now);
 	/* A process that stays silent may listen elsewhere. */
-	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
+	if (g->conf->handoff <= CONF_HANDOFF_ACCEPT &&
 	    !g->sup->pool.apps[g->app].announced)
 		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
 		    tstamp_add(now, BACKLOG_SILENCE));

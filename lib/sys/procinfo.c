@@ -183,8 +183,31 @@ procinfo_read(pid_t pid, bool child, struct procinfo *out)
 	return result;
 }
 
+/* The files that an epoll descriptor of the process waits for. */
+static void
+procinfo_polled(pid_t pid, const char *name,
+    void (*found)(void *, uint32_t, int), void *arg)
+{
+	int fd = procinfo_open(PROC, O_RDONLY, "%d/fdinfo/%s", (int)pid, name);
+	FILE *in = fd == -1 ? NULL : fdopen(fd, "r");
+	char line[256];
+	uint32_t inode;
+
+	while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
+		const char *at = strstr(line, " ino:");
+
+		if (at != NULL && sscanf(at, " ino:%" SCNx32, &inode) == 1)
+			found(arg, inode, -1);
+	}
+	if (in != NULL)
+		(void)fclose(in);
+	else if (fd != -1)
+		(void)close(fd);
+}
+
 int
-procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
+procinfo_sockets(
+    pid_t pid, bool polled, void (*found)(void *, uint32_t, int), void *arg)
 {
 	int fd = procinfo_open(PROC, O_RDONLY | O_DIRECTORY, "%d/fd", (int)pid);
 	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
@@ -203,7 +226,9 @@ procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 
 		link[n > 0 ? n : 0] = '\0';
 		if (sscanf(link, "socket:[%" SCNu32, &inode) == 1)
-			found(arg, inode);
+			found(arg, inode, atoi(e->d_name));
+		else if (polled && strcmp(link, "anon_inode:[eventpoll]") == 0)
+			procinfo_polled(pid, e->d_name, found, arg);
 	}
 	(void)closedir(dir);
 	return 0;

@@ -51,11 +51,12 @@ int procinfo_read(pid_t, bool child, struct procinfo *out);
 int procinfo_children(pid_t parent, pid_t *out, int room);
 
 /*
- * Calls found() with the inode number of each socket the process has open;
+ * Calls found() with the inode number of each socket the process has open, and,
+ * polled, with those it waits for by epoll(7), in place of the descriptor -1;
  * which takes long if there are thousands. Returns 0, or -1.
  */
-int procinfo_sockets(
-    pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
+int procinfo_sockets(pid_t, bool polled,
+    void (*found)(void *arg, uint32_t inode, int fd), void *arg);
 
 /* A table for all processes, as "net/tcp"; NULL and errno. */
 FILE *procinfo_table(const char *name);

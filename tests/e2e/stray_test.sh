@@ -71,6 +71,73 @@ or handoff = none"
 	next_port
 }
 
+is_found_under_accept() {
+	next_port
+	TOLD="it listens on :$PORT itself: use handoff = listen and {fd: 3}, \
+or handoff = none"
+	strays "$PYTHON" "$DIR/stray.py" "$PORT" <<-EOF
+	handoff = accept
+	accept_by = $1
+	start_timeout = 1h
+	EOF
+	# The adapter makes a socket of the kind that the app listens on.
+	sed -i "s/^listen = .*/listen = \"127.0.0.1:$(free_port)\"/" \
+	    "$DIR/pool.conf"
+	pool_run
+	assert_found
+	pool_stop INT
+}
+
+testAServerUnderAcceptIsFoundBeforeStartTimeout() {
+	each is_found_under_accept <<-END
+	library
+	seccomp
+	END
+	next_port
+}
+
+# is_slow_to_accept WAY, by which it is given a socket of its own meanwhile.
+is_slow_to_accept() {
+	next_port
+	rm -f "$DIR/goes_on"
+	cat >"$DIR/slow.py" <<-END
+	import os, socket, time
+	while not os.path.exists("$DIR/goes_on"):
+	    time.sleep(0.01)
+	listener = socket.socket(fileno=0)
+	while True:
+	    client, _ = listener.accept()
+	    client.sendall(b"slow\n")
+	    client.close()
+	END
+	strays "$PYTHON" "$DIR/slow.py" <<-EOF
+	handoff = accept
+	accept_by = $1
+	EOF
+	sed -i "s/^listen = .*/listen = \"127.0.0.1:$PORT\"/" "$DIR/pool.conf"
+	pool_run
+	# The second look comes after four seconds.
+	await is_older 4.5
+	: >"$DIR/goes_on"
+	assertEquals ready "$(ctl wait 2>&1)"
+	assertEquals slow "$(ask "127.0.0.1:$PORT")"
+	assertEquals 0 "$(times_said 'listens on')"
+	pool_stop
+}
+
+testAProgramThatIsSlowToAcceptIsNoStray() {
+	each is_slow_to_accept <<-END
+	library
+	seccomp
+	END
+	next_port
+}
+
+# is_older SECONDS: whether the daemon has run for so long.
+is_older() {
+	status uptime | awk "{ exit \$1 < $1 }"
+}
+
 testAProgramThatAlsoAcceptsWhatItIsGivenIsNoStray() {
 	listens "$PYTHON" "$DIR/stray.py" --both "$PORT"
 	pool_start

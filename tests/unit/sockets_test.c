@@ -1,5 +1,6 @@
 /* Sockets of any process, with the kernel's monitor and without. */
 
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -215,11 +216,11 @@ TEST(too_long_a_table_is_no_answer)
 }
 
 static void
-note_inode(void *arg, uint32_t inode)
+note_inode(void *arg, uint32_t inode, int fd)
 {
 	struct kin *k = arg;
 
-	k->count += inode == k->inodes[0];
+	k->count += inode == k->inodes[fd == -1];
 }
 
 TEST(the_sockets_of_a_process_are_found)
@@ -229,8 +230,26 @@ TEST(the_sockets_of_a_process_are_found)
 
 	listen_unix(&p, "one");
 	k.inodes[0] = inode_of(p.client);
-	CHECK_EQ(0, procinfo_sockets(getpid(), note_inode, &k));
+	CHECK_EQ(0, procinfo_sockets(getpid(), false, note_inode, &k));
 	CHECK_EQ(1, (intmax_t)k.count);
+	close_pair(&p);
+}
+
+TEST(sockets_that_a_process_polls_are_found_where_asked_for)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct kin k = { 0 };
+	struct pair p;
+
+	listen_unix(&p, "one");
+	k.inodes[true] = inode_of(p.client);
+	CHECK_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, p.client, &event));
+	CHECK_EQ(0, procinfo_sockets(getpid(), false, note_inode, &k));
+	CHECK_EQ(0, (intmax_t)k.count);
+	CHECK_EQ(0, procinfo_sockets(getpid(), true, note_inode, &k));
+	CHECK_EQ(1, (intmax_t)k.count);
+	close(epoll);
 	close_pair(&p);
 }
 
