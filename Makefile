@@ -57,6 +57,7 @@ ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Ilib \
     -DAPPPOOL_VERSION='"$(VERSION)"' \
     -DCONF_DEFAULT_FILE='"$(SYSCONFDIR)/apppoold/pool.conf"' \
     -DCONF_LIBEXECDIR='"$(LIBEXECDIR)"' \
+    -DCONF_EXAMPLES='"$(DOCDIR)/examples"' \
     $(LIBBSD_CFLAGS) $(WARNINGS) $(HARDEN) -pthread -MMD -MP \
     $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \
@@ -269,7 +270,7 @@ $(BUILD)/sources: FORCE
 
 # What is compiled into some objects: these are made anew for another PREFIX.
 $(BUILD)/compiled-in: FORCE
-	$(call remember,$(VERSION) $(SYSCONFDIR) $(LIBEXECDIR))
+	$(call remember,$(VERSION) $(SYSCONFDIR) $(LIBEXECDIR) $(DOCDIR))
 
 $(patsubst %.c,$(OBJ)/%.o,$(shell grep -lE \
     'APPPOOL_VERSION|CONF_DEFAULT_FILE|CONF_LIBEXECDIR' \

@@ -27,13 +27,17 @@ struct options {
 	bool print;
 	bool background;
 	bool exit_on_failed;
+	struct conf_run run; /* its command is NULL: a file is used */
 };
 
 static void
 usage(FILE *to)
 {
-	(void)fprintf(
-	    to, "usage: apppoold [-DhTtVv] [-c FILE] [--exit-on-failed]\n");
+	(void)fputs("usage: apppoold [-DhTtVv] [-c FILE] [--exit-on-failed]\n"
+		    "       apppoold run [-v] [-l ADDRESS]... [-n MIN[:MAX]]\n"
+		    "           [-o OPTION=VALUE]... [--print] [--] PROGRAM "
+		    "[ARGUMENT...]\n",
+	    to);
 }
 
 static void
@@ -52,8 +56,22 @@ help(void)
 	    "  -V, --version      show the version\n"
 	    "  -v                 log one level more (twice: two levels)\n"
 	    "\n"
+	    "run starts one app without a file, in the foreground:\n"
+	    "  -l ADDRESS         where it listens (127.0.0.1:8080)\n"
+	    "  -n MIN[:MAX]       min_processes and max_processes\n"
+	    "  -o OPTION=VALUE    any option of pool.conf(5)\n"
+	    "  --print            print a file that says the same\n"
+	    "\n"
 	    "See apppoold(8) and pool.conf(5).\n",
 	    stdout);
+}
+
+static int
+misused(const char *what, const char *word)
+{
+	(void)fprintf(stderr, "apppoold: %s%s\n", what, word);
+	usage(stderr);
+	return EX_USAGE;
 }
 
 static int
@@ -62,12 +80,30 @@ parse_options(int argc, char **argv, struct options *o)
 	static const struct option longs[] = {
 		{ "exit-on-failed", no_argument, NULL, 'E' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "print", no_argument, NULL, 'p' },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
+	/* Kept for as long as the process lives. */
+	static struct conf_word *words;
+	const char *letters = "+c:DhTtVv";
+	bool runs = false;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "c:DhTtVv", longs, NULL)) != -1) {
+	words = calloc((size_t)argc, sizeof(*words));
+	if (words == NULL)
+		return EX_OSERR;
+	for (;;) {
+		c = getopt_long(argc, argv, letters, longs, NULL);
+		if (c == -1 && !runs && optind < argc &&
+		    strcmp(argv[optind], "run") == 0) {
+			runs = true;
+			letters = "+hl:n:o:v";
+			optind++;
+			continue;
+		}
+		if (c == -1)
+			break;
 		switch (c) {
 		case 'c':
 			o->file = optarg;
@@ -81,6 +117,15 @@ parse_options(int argc, char **argv, struct options *o)
 		case 'h':
 			help();
 			exit(EX_OK);
+		case 'l':
+		case 'n':
+		case 'o':
+			words[o->run.words_len++] =
+			    (struct conf_word){ (char)c, optarg };
+			break;
+		case 'p':
+			o->run.print = true;
+			break;
 		case 'T':
 			o->print = true;
 			break;
@@ -98,12 +143,20 @@ parse_options(int argc, char **argv, struct options *o)
 			return EX_USAGE;
 		}
 	}
-	if (optind == argc)
+	if (!runs && o->run.print)
+		return misused("--print is for run", "");
+	if (!runs && optind < argc)
+		return misused("unexpected argument: ", argv[optind]);
+	if (!runs)
 		return EX_OK;
-	(void)fprintf(
-	    stderr, "apppoold: unexpected argument: %s\n", argv[optind]);
-	usage(stderr);
-	return EX_USAGE;
+	if (o->background || o->test || o->print ||
+	    strcmp(o->file, CONF_DEFAULT_FILE) != 0)
+		return misused("-c, -D, -T and -t are not for run", "");
+	if (optind == argc || argv[optind][0] == '\0')
+		return misused("run: no program is named", "");
+	o->run.words = words;
+	o->run.command = argv + optind;
+	return EX_OK;
 }
 
 /*
@@ -158,36 +211,46 @@ is_held_by_it(const struct conf_listen *where)
 	return false;
 }
 
-/* Reads the file and shows its warnings and mistakes; NULL: there are some. */
+/*
+ * Reads the file or the command line and shows its warnings and mistakes; NULL:
+ * there are some.
+ */
 static struct conf *
-load(const char *file, unsigned flags)
+load(const struct options *o, unsigned flags)
 {
+	bool runs = o->run.command != NULL;
 	struct conf_report report;
 	struct conf *conf;
 
-	conf = conf_load(file, flags, is_held_by_it, &report);
+	conf = runs ? conf_run(&o->run, &report)
+		    : conf_load(o->file, flags, is_held_by_it, &report);
 	for (size_t i = 0; i < report.warnings_len; i++)
 		(void)fprintf(stderr, "%s (warning)\n", report.warnings[i]);
 	for (size_t i = 0; i < report.mistakes_len; i++)
 		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
 	conf_report_fini(&report);
-	if (conf == NULL && strcmp(file, CONF_DEFAULT_FILE) == 0 &&
-	    access(file, F_OK) == -1)
-		(void)fputs("apppoold: -c names another file\n", stderr);
+	if (conf == NULL && !runs && strcmp(o->file, CONF_DEFAULT_FILE) == 0 &&
+	    access(o->file, F_OK) == -1)
+		(void)fprintf(stderr,
+		    "apppoold: copy an example of %s there, name another file "
+		    "by -c, or start a program by apppoold run PROGRAM\n",
+		    access(CONF_EXAMPLES, F_OK) == 0 ? CONF_EXAMPLES
+						     : "etc/examples");
 	return conf;
 }
 
-/* -t and -T. */
+/* -t, -T, and --print of run. */
 static int
 check(const struct options *o)
 {
 	struct conf *conf;
 
-	ask_running_daemon(o->file);
-	conf = load(o->file, CONF_OUTSIDE_STRICT);
+	if (!o->run.print)
+		ask_running_daemon(o->file);
+	conf = load(o, CONF_OUTSIDE_STRICT);
 	if (conf == NULL)
 		return EX_CONFIG;
-	if (o->print)
+	if (o->print || o->run.print)
 		conf_print(conf, stdout);
 	else
 		(void)fprintf(stderr, "%s: no mistakes\n", conf->file);
@@ -248,6 +311,27 @@ start(struct supervisor *s, struct conf *conf)
 	return supervisor_open(s);
 }
 
+/* Tells of the one app of `run` what was chosen, and how it is reached. */
+static void
+tell_way(const struct conf *conf)
+{
+	const struct conf_app *app = &conf->apps[0];
+
+	log_info("%s", conf->choice);
+	if (conf->nobody_by_default)
+		log_info("it runs as nobody (-o user=NAME chooses another)");
+	if (app->listen.len > 0)
+		log_info("clients reach it at %s%s",
+		    app->listen.list[0].kind == CONF_LISTEN_TCP &&
+			    app->refusal.protocol == CONF_PROTOCOL_HTTP
+			? "http://"
+			: "",
+		    app->listen.list[0].text);
+	if (conf->control != NULL)
+		log_info("apppoolctl -s %s status shows it; Ctrl-C stops it",
+		    conf->control);
+}
+
 static int
 run(struct supervisor *s, const struct options *o, struct conf *conf)
 {
@@ -278,8 +362,11 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		s->exit_on_failed = o->exit_on_failed;
 		tell_daemon(s, LOG_LEVEL_INFO, EVENT_START,
 		    "apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
-		    conf->file, (long)getpid());
-		if (conf->nobody_by_default)
+		    conf->choice != NULL ? conf->apps[0].name : conf->file,
+		    (long)getpid());
+		if (conf->choice != NULL)
+			tell_way(conf);
+		else if (conf->nobody_by_default)
 			log_warnx("apps that name no user run as nobody");
 		status = supervisor_run(s);
 	}
@@ -303,14 +390,14 @@ main(int argc, char **argv)
 	status = parse_options(argc, argv, &o);
 	if (status != EX_OK)
 		return status;
-	if (o.test || o.print)
+	if (o.test || o.print || o.run.print)
 		return check(&o);
 	hold_signals();
 	if (manager_open() == -1) {
 		perror("apppoold: LISTEN_FDS");
 		return EX_OSERR;
 	}
-	conf = load(o.file, CONF_OUTSIDE_WARN);
+	conf = load(&o, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;
 	sink = logging_prepare(conf, NULL);

@@ -233,6 +233,7 @@ build_conf(struct build *b)
 {
 	const struct source *source = b->parse->sources;
 	const char *slash = strrchr(source->path, '/');
+	const char *name = slash != NULL ? slash + 1 : source->path;
 	struct arena *work = b->findings->arena;
 	struct section **sections = NULL;
 	struct section *section;
@@ -258,8 +259,11 @@ build_conf(struct build *b)
 
 	preset(false, b->conf, b->arena);
 	b->conf->control_gid = (gid_t)-1;
-	b->conf->file = source_join(
-	    b->arena, source->dir, slash != NULL ? slash + 1 : source->path);
+	b->conf->file = source->choice != NULL
+	    ? arena_strdup(b->arena, name)
+	    : source_join(b->arena, source->dir, name);
+	if (source->choice != NULL)
+		b->conf->choice = arena_strdup(b->arena, source->choice);
 	b->conf->apps = arena_alloc(b->arena, len + 1, sizeof(*b->conf->apps));
 	b->apps = arena_alloc(work, len + 1, sizeof(*b->apps));
 	set_section(b, b->global, options_global_len, b->conf);

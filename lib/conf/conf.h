@@ -249,7 +249,13 @@ struct conf_app {
 };
 
 struct conf {
-	char *file; /* absolute */
+	char *file; /* absolute; of a command line "apppoold run" */
+
+	/*
+	 * Of a command line: how connections reach the program, and why so.
+	 * NULL: there is a file.
+	 */
+	char *choice;
 
 	unsigned max_processes;
 	unsigned process_slack;
@@ -331,6 +337,25 @@ void conf_report_fini(struct conf_report *);
  */
 struct conf *conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report);
+
+/* An option of the command line of apppoold(8), "apppoold run". */
+struct conf_word {
+	char letter; /* -l, -n or -o */
+	const char *text;
+};
+
+struct conf_run {
+	const struct conf_word *words;
+	size_t words_len;
+	char *const *command; /* at least a program; NULL ends it */
+	bool print; /* for conf_print(): a file that says the same */
+};
+
+/*
+ * As conf_load() under CONF_OUTSIDE_WARN, of a command line: findings name what
+ * was typed. Only options that are set are printed.
+ */
+struct conf *conf_run(const struct conf_run *run, struct conf_report *report);
 
 /*
  * conf_load() gives one reference, conf_ref() another; conf_free() takes one

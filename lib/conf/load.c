@@ -13,19 +13,26 @@
 
 /* ---- loading ---- */
 
+/* All values of an app, or global ones; of a command line those it sets. */
 static char **
-print_values(
-    const struct option *options, size_t len, const void *base, struct arena *a)
+print_values(const struct build *b, const struct conf_app *app)
 {
-	char **values = arena_alloc(a, len, sizeof(*values));
+	const struct option *options = app ? options_app : options_global;
+	size_t len = app ? options_app_len : options_global_len;
+	const void *base = app ? (const void *)app : b->conf;
+	char **values = arena_alloc(b->arena, len, sizeof(*values));
 
 	for (size_t i = 0; i < len; i++)
-		values[i] = options[i].type->print(&options[i], base, a);
+		if (b->conf->choice == NULL ||
+		    build_level(b, app, options[i].name) != LEVEL_PRESET)
+			values[i] =
+			    options[i].type->print(&options[i], base, b->arena);
 	return values;
 }
 
-struct conf *
-conf_load(const char *file, unsigned flags,
+/* Loads the command line, or, without one, the file. */
+static struct conf *
+load_either(const char *file, const struct conf_run *run, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
 	static char exhausted[PATH_MAX + 64];
@@ -45,7 +52,10 @@ conf_load(const char *file, unsigned flags,
 			exhausted_list + 1, 0, NULL };
 		return NULL;
 	}
-	parse_source(&parse, source_read(&work, file, SOURCE_MAX), &findings);
+	parse_source(&parse,
+	    run != NULL ? run_source(&work, run, &findings)
+			: source_read(&work, file, SOURCE_MAX),
+	    &findings);
 	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
 	if (parse.sources->error == 0 && build_conf(&b)) {
 		resolve_conf(&b);
@@ -54,11 +64,9 @@ conf_load(const char *file, unsigned flags,
 	findings_report(&findings, &told, report);
 	report->memory = told.blocks;
 	if (findings.mistakes == 0) {
-		conf->values = print_values(
-		    options_global, options_global_len, conf, &kept);
+		conf->values = print_values(&b, NULL);
 		for (size_t i = 0; i < conf->apps_len; i++)
-			conf->apps[i].values = print_values(options_app,
-			    options_app_len, &conf->apps[i], &kept);
+			conf->apps[i].values = print_values(&b, &conf->apps[i]);
 		conf->memory = kept.blocks;
 		conf->refs = 1;
 	} else {
@@ -67,6 +75,20 @@ conf_load(const char *file, unsigned flags,
 	}
 	arena_fini(&work);
 	return conf;
+}
+
+struct conf *
+conf_load(const char *file, unsigned flags,
+    bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
+{
+	return load_either(file, NULL, flags, is_ours, report);
+}
+
+struct conf *
+conf_run(const struct conf_run *run, struct conf_report *report)
+{
+	return load_either(
+	    "apppoold run", run, CONF_OUTSIDE_WARN, NULL, report);
 }
 
 struct conf *
@@ -174,6 +196,8 @@ conf_pool_limits(const struct conf *conf, struct pool_limits *out)
 void
 conf_print(const struct conf *conf, FILE *out)
 {
+	if (conf->choice != NULL)
+		(void)fprintf(out, "# apppoold run: %s\n", conf->choice);
 	for (size_t i = 0; i < options_global_len; i++) {
 		if (conf->values[i] != NULL)
 			(void)fprintf(out, "%s = %s\n", options_global[i].name,

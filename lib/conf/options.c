@@ -329,6 +329,18 @@ name_nearest(bool in_app, const char *name)
 	return suggest_nearest(name, names);
 }
 
+bool
+options_is_for_app(const char *name)
+{
+	const char *ours = peer_option(name);
+
+	name = ours != NULL ? ours : name;
+	return options_find(true, name) != NULL ||
+	    (options_find(false, name) == NULL &&
+		(name_nearest(true, name) != NULL ||
+		    name_nearest(false, name) == NULL));
+}
+
 /* Where an option belongs, if it is not valid here; else "". */
 static const char *
 name_belongs(const struct stmt *s, const char *option)

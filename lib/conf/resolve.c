@@ -359,28 +359,25 @@ mode_of(struct arena *a, const struct conf_app *app, const char *path)
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode : 0;
 }
 
-/* The absolute path, or NULL if PATH has no such thing. */
-static char *
-search_path(struct build *b, const struct conf_app *app, const char *name)
+char *
+resolve_search(struct arena *a, const struct conf_app *app, const char *name)
 {
 	const char *folder = app_path(app);
 	char *ours;
 
 	while (folder != NULL) {
 		size_t len = strcspn(folder, ":");
-		char *path =
-		    arena_printf(b->arena, "%.*s/%s", (int)len, folder, name);
+		char *path = arena_printf(a, "%.*s/%s", (int)len, folder, name);
 
 		/* A relative folder would mean another place later. */
-		if (folder[0] == '/' &&
-		    (mode_of(b->findings->arena, app, path) & 0111) != 0)
+		if (folder[0] == '/' && (mode_of(a, app, path) & 0111) != 0)
 			return path;
 		folder = folder[len] == ':' ? folder + len + 1 : NULL;
 	}
 	/* Ours are in no PATH, and may stand before a program by hand. */
 	if (strncmp(name, "apppool-", 8) != 0 || app->program.chroot != NULL)
 		return NULL;
-	ours = find_ours(b->arena, name);
+	ours = find_ours(a, name);
 	return access(ours, X_OK) == 0 ? ours : NULL;
 }
 
@@ -431,7 +428,7 @@ resolve_program(struct build *b, struct conf_app *app)
 	free(filled);
 	p->command[0] = strchr(name, '/') != NULL
 	    ? source_join(b->arena, start_of(b, app, "command"), name)
-	    : search_path(b, app, name);
+	    : resolve_search(b->arena, app, name);
 	if (p->command[0] != NULL)
 		return;
 	p->command[0] = name;

@@ -59,6 +59,9 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 struct source {
 	struct source *next;
 	const char *path; /* as it is shown in messages */
+	/* Of a command line: what was typed for each line; and the choice. */
+	const char *const *typed;
+	const char *choice;
 	const char *dir; /* absolute; relative paths in the file start here */
 	size_t order; /* in which files were read, from 0 */
 	dev_t dev;
@@ -91,7 +94,7 @@ struct where {
 	int line;
 };
 
-/* "FILE:LINE". */
+/* "FILE:LINE", or what was typed for the line. */
 char *where_text(struct arena *a, struct where where);
 
 struct findings {
@@ -213,6 +216,9 @@ extern const size_t options_app_len;
 
 /* Finds an option of apps, or a global one. NULL: none has that name. */
 const struct option *options_find(bool in_app, const char *name);
+
+/* Whether it is one of apps, or, misspelt, nearest to one. */
+bool options_is_for_app(const char *name);
 
 bool options_allowed(const struct option *o, enum conf_handoff handoff);
 
@@ -364,6 +370,10 @@ bool build_sound(
 
 void resolve_conf(struct build *b);
 
+/* The absolute path of a program in PATH, or NULL. */
+char *resolve_search(
+    struct arena *a, const struct conf_app *app, const char *name);
+
 /* --- check.c: values together, and what they refer to on this machine --- */
 
 /*
@@ -373,5 +383,10 @@ void resolve_conf(struct build *b);
  * conf_load().
  */
 void check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *));
+
+/* --- run.c: a command line as the text of a file ------------------------- */
+
+struct source *run_source(
+    struct arena *a, const struct conf_run *run, struct findings *findings);
 
 #endif

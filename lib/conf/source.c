@@ -147,7 +147,10 @@ source_read(struct arena *a, const char *path, size_t max)
 char *
 where_text(struct arena *a, struct where where)
 {
-	return arena_printf(a, "%s:%d", where.source->path, where.line);
+	const struct source *s = where.source;
+
+	return s->typed != NULL ? arena_strdup(a, s->typed[where.line - 1])
+				: arena_printf(a, "%s:%d", s->path, where.line);
 }
 
 /* More findings than anybody reads are dropped. */

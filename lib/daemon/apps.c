@@ -42,12 +42,16 @@ group_failed(struct group *g, const char *fmt, ...)
 }
 
 void
-group_log_backoff(const struct group *g, tstamp now)
+group_tell_backoff(struct group *g, tstamp now)
 {
 	const struct app *app = &g->sup->pool.apps[g->app];
+	char why[GROUP_FAILURE_MAX];
 
 	/* Of a failed app, NEWS_FAILED says more. */
-	if (!app->failed && app->backoff.until > now)
+	if (app->failed || app->backoff.until <= now)
+		return;
+	if (g->config->choice == NULL || app->announced ||
+	    !settle_ends(g, false, group_failure(g, why), now))
 		log_info("%s: next start in %.1f s", g->conf->name,
 		    tspan_to_seconds(app->backoff.until - now));
 }
@@ -62,13 +66,17 @@ group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 	const struct app *app = &g->sup->pool.apps[g->app];
 	const uint64_t *exits = app->figures.exits;
 	const char *why = g->failure.why;
+	/* Without a file the first end is told as a failure of the app. */
+	bool ended =
+	    exits[END_EXIT] + exits[END_FAILURE] + exits[END_START_TIMEOUT] > 0;
 
 	if (g->failure.generation < app->proven)
 		why = "";
 	if (why[0] == '\0' && app->failed)
 		why = "it does not start";
 	/* A hint at a program that may be the wrong one. */
-	if (!app->failed || app->announced || g->conf->broken != NULL ||
+	if (!(app->failed || (g->config->choice != NULL && ended)) ||
+	    app->announced || g->conf->broken != NULL ||
 	    exits[END_SPAWN] != 0 || exits[END_FAIL] != 0 ||
 	    g->conf->handoff > CONF_HANDOFF_ACCEPT)
 		(void)snprintf(buf, GROUP_FAILURE_MAX, "%s", why);

@@ -249,10 +249,13 @@ backlog_looked(struct lane_job *job, tstamp now)
 	struct group *g = l->group;
 	const struct sockaddr_in *in = (const void *)&l->own;
 	char at[ADDRESS_TEXT_SIZE], text[sizeof(g->backlog.wrong_port)];
-	bool silent = false, accepts = false, any;
+	const char *handoff;
+	bool silent = false, accepts = false, any, typed;
 
 	if (g == NULL)
 		goto end;
+	typed = g->config->choice != NULL;
+	handoff = typed ? "-o handoff=" : "handoff = ";
 	for (size_t i = 0; i < l->nprocesses; i++) {
 		const struct open_process *x = &l->processes[i];
 		struct worker *w = g->sup->workers[x->number];
@@ -290,12 +293,15 @@ backlog_looked(struct lane_job *job, tstamp now)
 		(void)address_format((const struct sockaddr *)in,
 		    sizeof(l->own), at, sizeof(at));
 	(void)snprintf(text, sizeof(text),
-	    "it listens on %.60s itself: use %s{fd: 3}, or handoff = none", at,
-	    group_accepts_itself(g) ? "" : "handoff = listen and ");
+	    "it listens on %.60s itself: use %s%s{fd: 3}, or %snone", at,
+	    group_accepts_itself(g) ? "" : handoff,
+	    group_accepts_itself(g) ? "" : "listen and ", handoff);
 	if (strcmp(backlog_wrong_port(g), text) != 0) {
 		memcpy(g->backlog.wrong_port, text, sizeof(text));
 		g->backlog.wrong_generation = l->generation;
-		tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
+		if (!typed || !settle_ends(g, true, text, now))
+			tell_app(
+			    g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
 	}
 end:
 	open_free(l);
@@ -471,6 +477,7 @@ backlog_look(struct group *g, tstamp now)
 		open_look(g, now - b->awaited_since >= OPEN_PAUSE_AWAITED,
 		    OPEN_PAUSE_AWAITED, now);
 	}
+	b->awaited = counts.awaited;
 	/*
 	 * Connections want processes beside those that are ready; but until
 	 * the first process accepts no other is wanted: it may accept all.
@@ -517,10 +524,16 @@ backlog_time_to_look(struct timer *t, tstamp now)
 	if (g->hold.muted)
 		return;
 	backlog_look(g, now);
-	if (now < g->backlog.calm_at)
+	if (now < g->backlog.calm_at) {
 		look_later(g, now);
-	else
-		listeners_resume(g);
+		return;
+	}
+	listeners_resume(g);
+	/* Of a program without a file somebody wants to know at once. */
+	if (g->config->choice == NULL || !g->backlog.awaited)
+		return;
+	open_look(g, true, 0, now);
+	timer_set(&g->sup->loop.timers, t, tstamp_add(now, BACKLOG_SILENCE));
 }
 
 void

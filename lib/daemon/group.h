@@ -96,6 +96,7 @@ struct backlog {
 	struct timer timer; /* next look */
 	long depth; /* at the latest look */
 	tstamp calm_at; /* no more looks from then on */
+	bool awaited; /* the first process that accepts */
 	tstamp awaited_since; /* one waits, none was accepted yet; 0: not so */
 	struct backlog_look *look; /* at open sockets, under way; or NULL */
 	bool falls; /* a connection was accepted since the app was changed */
@@ -193,8 +194,11 @@ bool group_is_another(const struct group *g, const struct conf_app *app);
 /* Whether the group stays the one of this app, which may be of another name. */
 bool group_remains(const struct group *g, const struct conf_app *app);
 
-/* Logs when the next process of the app is started. */
-void group_log_backoff(const struct group *g, tstamp now);
+/*
+ * Logs when the next process of the app is started. A program without a file
+ * that has never been ready is not started again.
+ */
+void group_tell_backoff(struct group *g, tstamp now);
 
 /*
  * The last failure; of an app that was never ready, with what its handoff

@@ -517,8 +517,19 @@ reload_stop(struct supervisor *s)
 static void
 reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 {
-	struct reload *r = calloc(1, sizeof(*r));
+	struct reload *r;
 
+	if (s->config->choice != NULL) {
+		answer->text = strdup(
+		    "there is no file to read again: the configuration is that "
+		    "of the command line\n");
+		log_warnx("nothing to reload: the configuration is that of the "
+			  "command line");
+		answer->over = true;
+		reload_forget(answer);
+		return;
+	}
+	r = calloc(1, sizeof(*r));
 	if (r == NULL || (r->file = strdup(s->config->file)) == NULL) {
 		log_warn("cannot reload");
 		free(r);

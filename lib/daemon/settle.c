@@ -354,29 +354,41 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 
 /* --- news --------------------------------------------------------------- */
 
+bool
+settle_ends(struct group *g, bool at_once, const char *why, tstamp now)
+{
+	struct supervisor *s = g->sup;
+	bool awaited = s->background && !s->told.ready;
+
+	if (!awaited && !s->exit_on_failed && !g->conf->exit_on_failed)
+		return false;
+	tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL, "failed: %s", why);
+	s->exit_status = EX_UNAVAILABLE;
+	if (!awaited)
+		log_errorx("%s: exit_on_failed: stopping", g->conf->name);
+	supervisor_stop(s, awaited || at_once, now);
+	return true;
+}
+
 static void
 settle_tell_failed(struct supervisor *s, struct group *g, tstamp now)
 {
 	const struct app *app = &s->pool.apps[g->app];
+	const char *broken = g->conf->broken;
 	char why[GROUP_FAILURE_MAX];
 
-	if (g->conf->broken != NULL)
+	if (settle_ends(
+		g, false, broken != NULL ? broken : group_failure(g, why), now))
+		return;
+	if (broken != NULL)
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
-		    "failed: %s; a reload tries again", g->conf->broken);
+		    "failed: %s; a reload tries again", broken);
 	else
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
 		    "failed: %s; trying again %severy %g s",
 		    group_failure(g, why),
 		    app_has_jobs(app) ? "" : "when a connection comes, and ",
 		    tspan_to_seconds(app->options.restart_delay_max));
-	if (s->background && !s->told.ready) {
-		s->exit_status = EX_UNAVAILABLE;
-		supervisor_stop(s, true, now);
-	} else if (s->exit_on_failed || g->conf->exit_on_failed) {
-		s->exit_status = EX_UNAVAILABLE;
-		log_errorx("%s: exit_on_failed: stopping", g->conf->name);
-		supervisor_stop(s, false, now);
-	}
 }
 
 static void
@@ -393,7 +405,7 @@ settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 		if (w != NULL && keeper_awaits(w->output))
 			w->leaving.backs_off = true;
 		else
-			group_log_backoff(g, now);
+			group_tell_backoff(g, now);
 		break;
 	case NEWS_FAILED:
 		settle_tell_failed(s, g, now);

@@ -259,6 +259,12 @@ void helper_end(struct helper *h);
 
 void settle_actions(struct supervisor *s);
 
+/*
+ * The app has failed, or cannot serve: whether that ends the daemon, which then
+ * tells why and is stopping.
+ */
+bool settle_ends(struct group *g, bool at_once, const char *why, tstamp now);
+
 /* fire() of second: drops waiters whose client has left. */
 void waiters_sweep(struct timer *t, tstamp now);
 

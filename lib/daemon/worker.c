@@ -196,7 +196,8 @@ worker_started(struct worker *w, pid_t pid, tstamp now)
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_begin(g, now);
 	/* A process that stays silent may listen elsewhere. */
-	if (g->conf->handoff <= CONF_HANDOFF_ACCEPT &&
+	if ((g->conf->handoff <= CONF_HANDOFF_ACCEPT ||
+		(g->config->choice != NULL && group_accepts_itself(g))) &&
 	    !g->sup->pool.apps[g->app].announced)
 		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
 		    tstamp_add(now, BACKLOG_SILENCE));
@@ -457,7 +458,7 @@ leaving_end(struct worker *w, tstamp now)
 		    worker_tell_request(w, request));
 	}
 	if (w->leaving.backs_off)
-		group_log_backoff(w->group, now);
+		group_tell_backoff(w->group, now);
 	if (w->group->conf->handoff != CONF_HANDOFF_ACCEPT ||
 	    (x->asked && x->end != END_RETIRED) || d->signal != 0 ||
 	    d->status != 0 || x->handed != 1)

@@ -29,7 +29,9 @@ testHelpGoesToStandardOutputAndNamesEveryOption() {
 	assertEquals '' "$ERR"
 	assertContains "$OUT" 'usage: apppoold '
 	assertContains "$OUT" '[-DhTtVv]'
-	for option in '-c FILE' -D --exit-on-failed -h -T -t -V -v; do
+	assertContains "$OUT" 'apppoold run '
+	for option in '-c FILE' -D --exit-on-failed -h -T -t -V -v '-l ADDRESS' \
+	    '-n MIN[:MAX]' '-o OPTION=VALUE' --print; do
 		assertContains "$OUT" "
   $option"
 	done
@@ -86,12 +88,14 @@ testAMissingFileExitsWith78() {
 	assertContains "$ERR" 'No such file'
 }
 
-testWithoutTheDefaultFileTheMessageNamesTheOption() {
+testWithoutTheDefaultFileExamplesAndTheOtherWaysAreNamed() {
 	[ ! -e /etc/apppoold/pool.conf ] || { skip 'installed'; return; }
 	apppoold
 	assertEquals 78 "$RC"
 	assertContains "$ERR" '/etc/apppoold/pool.conf'
-	assertContains "$ERR" '-c names another file'
+	assertContains "$ERR" examples
+	assertContains "$ERR" 'name another file by -c'
+	assertContains "$ERR" 'apppoold run PROGRAM'
 }
 
 testAnEmptyFileIsAMistake() {
