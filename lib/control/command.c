@@ -58,26 +58,28 @@ run_metrics(struct client *cl)
 		cl->wants = true;
 }
 
-/* Of an app that is gone there may be events. */
+/* Of an app or worker that is gone there may be events. */
 static void
 run_events(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 	const char *wrong;
-	struct follow *f =
-	    follow_new(&s->events, cl->said.words + 1, cl->said.json, &wrong);
+	struct follow *f = follow_new(
+	    &s->events, false, cl->said.words + 1, cl->said.json, &wrong);
+	char *const of[] = { f == NULL ? NULL : f->of, NULL };
 
-	if (f == NULL) {
-		client_error(cl, "usage: events [APP] [-n N] [-f]; %s", wrong);
-		return;
-	}
-	if ((f->app == NULL || f->found > 0 || target_group(cl, f->app)) &&
-	    (!f->on || client_may_wait(cl))) {
+	if (f == NULL)
+		client_error(
+		    cl, "usage: events [APP|ID] [-n N] [-f]; %s", wrong);
+	else if (f->of != NULL && f->found == 0 &&
+	    target_subject(s, of) == NULL)
+		target_none(cl, "app or worker", f->of);
+	else if (!f->on || client_may_wait(cl)) {
 		cl->waits = f->on ? WAIT_EVENTS : WAIT_NOTHING;
 		cl->follow = f;
-	} else {
-		follow_free(f);
+		f = NULL;
 	}
+	follow_free(f);
 }
 
 /* --- wait --------------------------------------------------------------- */

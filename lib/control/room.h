@@ -244,27 +244,28 @@ const char *figures_next(struct status *st, size_t *len_out);
 /* Begins a dump, which c->dump is until it has ended; unless one is there. */
 void dump_start(struct control *c, tstamp now);
 
-/* --- follow.c: a client's way through the events of the daemon ----------- */
+/* --- follow.c: a client's way through events, or through output ---------- */
 
 struct follow {
-	const struct ring *events;
-	const char *app; /* not owned; NULL: of the daemon and all apps */
+	const struct events *events;
+	char *of; /* app or worker, not owned; NULL: the daemon and all apps */
 	uint64_t last; /* so many of the newest */
 	bool on; /* and what happens later */
 	bool json;
-	uint64_t found; /* events about the app, so far */
-	struct ring_place place; /* of the next event */
-	uint64_t end; /* no event of this number or later; unless on */
+	uint64_t found; /* of all that there was at first */
+	uint64_t owed; /* of these, still to be told */
+	uint64_t later; /* number of the first that was not there then */
+	struct events_place place; /* of the next one */
 	bool said; /* something, so far */
 	struct text piece;
 };
 
 /*
- * args: "[APP] [-n N] [-f]" in any order, and NULL; they are to stay. NULL, and
- * what is wrong.
+ * args: "[APP|ID] [-n N] [-f]" in any order, and NULL; they are to stay.
+ * output: lines of output instead of events. NULL, and what is wrong.
  */
-struct follow *follow_new(const struct ring *events, char *const *args,
-    bool json, const char **why_out);
+struct follow *follow_new(const struct events *events, bool output,
+    char *const *args, bool json, const char **why_out);
 
 void follow_free(struct follow *f);
 
@@ -274,11 +275,12 @@ void follow_free(struct follow *f);
  */
 const char *follow_next(struct follow *f, size_t *len_out);
 
-/* Whether there are events, or were since follow_next() gave all. */
+/* Whether there are more, or were since follow_next() gave all. */
 static inline bool
 follow_has_more(const struct follow *f)
 {
-	return f->place.number < (f->on ? f->events->next : f->end);
+	return f->place.number <= f->events->last[f->place.output] &&
+	    (f->on || f->place.number < f->later);
 }
 
 /* --- control.c ----------------------------------------------------------- */
@@ -302,7 +304,8 @@ enum client_state {
 enum client_wait {
 	WAIT_NOTHING,
 	WAIT_APPS, /* as long as its goes_on says so */
-	WAIT_EVENTS, /* for the next; the answer so far is given before */
+	WAIT_EVENTS, /* for the next, or a line; the answer so far comes first
+		      */
 	WAIT_END, /* for the end of the daemon; likewise */
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
 };
@@ -337,7 +340,7 @@ struct client {
 	bool wants; /* a status, not yet taken, */
 	enum status_format format; /* in this form */
 	struct status *status; /* NULL: none, or no more */
-	struct follow *follow; /* behind out; NULL: no events */
+	struct follow *follow; /* behind out; NULL: none */
 	const char *data; /* being sent; lies in out, status or follow */
 	size_t data_len;
 	size_t sent;
@@ -416,6 +419,9 @@ struct group *target_lookup(const struct supervisor *s, const char *name);
 
 /* The same; NULL: the client was told that there is none. */
 struct group *target_group(struct client *cl, const char *name);
+
+/* Tells the client that there is no such thing, and which app may be meant. */
+void target_none(struct client *cl, const char *what, const char *name);
 
 /* The one app that all of these words, or workers among them, are of. */
 const struct group *target_subject(

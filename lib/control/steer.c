@@ -48,9 +48,8 @@ target_find(const struct supervisor *s, const char *word,
 	return g;
 }
 
-/* Tells the client that there is no such thing, and which app may be meant. */
-static void
-tell_none(struct client *cl, const char *what, const char *name)
+void
+target_none(struct client *cl, const char *what, const char *name)
 {
 	const struct supervisor *s = cl->all->sup;
 	const char **names, *nearest = NULL;
@@ -76,7 +75,7 @@ target_group(struct client *cl, const char *name)
 	struct group *g = target_lookup(cl->all->sup, name);
 
 	if (g == NULL)
-		tell_none(cl, "app", name);
+		target_none(cl, "app", name);
 	return g;
 }
 
@@ -147,7 +146,7 @@ target_choose(struct client *cl, char *const *words)
 
 		g = target_find(s, *words, &w);
 		if (g == NULL)
-			tell_none(cl, "app or worker", *words);
+			target_none(cl, "app or worker", *words);
 		else if (g->closing)
 			client_error(cl, "%.128s is being removed", *words);
 		if (g == NULL || g->closing)

@@ -545,7 +545,16 @@ channel_take_other(
 		if (++w->pace.texts > CHANNEL_TEXTS)
 			return NULL;
 		if (verb == VERB_EVENT) {
-			tell_said(w, said->text, said->len);
+			struct event event = { .kind = EVENT_WORKER,
+				.level = LOG_LEVEL_INFO,
+				.pid =
+				    w->pid != 0 ? w->pid : w->leaving.death.pid,
+				.app = w->group->conf->name,
+				.id = w->id,
+				.text = said->text,
+				.len = said->len };
+
+			tell_said(w->sup, &event);
 		} else {
 			free(w->status);
 			w->status = strndup(said->text,

@@ -408,7 +408,10 @@ keeper_log(const struct keepers *all, const char *packet, size_t len)
 	const char *app = packet + KEEPER_HEAD, *last = packet + len;
 	const char *at = memchr(app, '\0', (size_t)(last - app)), *end;
 	char id[KEEPER_ID_LEN + 1] = "";
-	struct logline line = { .level = LOG_LEVEL_INFO, .app = app, .id = id };
+	struct event line = { .kind = EVENT_STDOUT,
+		.level = LOG_LEVEL_INFO,
+		.app = app,
+		.id = id };
 	const struct keeper_app *known;
 	uint32_t bytes;
 	int lines = 0;
@@ -416,9 +419,12 @@ keeper_log(const struct keepers *all, const char *packet, size_t len)
 	if (at == NULL || at++ >= app + KEEPER_APP_SIZE)
 		return 0;
 	memcpy(id, packet + 1, KEEPER_ID_LEN);
-	if (packet[0] == KEEPER_ERRORS &&
-	    (known = keeper_app_find(all, app)) != NULL)
-		line.level = known->errors;
+	if (packet[0] == KEEPER_ERRORS) {
+		line.kind = EVENT_STDERR;
+		known = keeper_app_find(all, app);
+		if (known != NULL)
+			line.level = known->errors;
+	}
 	if (packet[0] == KEEPER_LEFT_OUT) {
 		if (last - at != sizeof(bytes))
 			return 0;
@@ -434,7 +440,7 @@ keeper_log(const struct keepers *all, const char *packet, size_t len)
 			end = last;
 		line.text = at;
 		line.len = (size_t)(end - at);
-		log_put(&line);
+		tell_said(all->sup, &line);
 	}
 	return lines;
 }

@@ -25,7 +25,6 @@
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/ring.h"
 
 struct control;
 struct group;
@@ -147,6 +146,17 @@ TAILQ_HEAD(groups, group);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
 
+/*
+ * What happened lately, and what processes printed last, the oldest first; see
+ * tell.c.
+ */
+struct events {
+	char *mem; /* EVENTS_SIZE bytes; NULL: there is none */
+	size_t len; /* of what is kept there */
+	uint64_t last[2]; /* number of the latest event, and of the line */
+	uint64_t moves; /* times that some were forgotten */
+};
+
 struct supervisor {
 	struct loop loop;
 	struct watch watch;
@@ -155,7 +165,7 @@ struct supervisor {
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
 	struct timer files_timer; /* next look at files that restart apps */
-	struct ring events; /* see tell.c */
+	struct events events;
 	struct conf *config; /* in force; a reference */
 	struct pool pool;
 	void *pool_memory; /* the next three are in it, too */
@@ -293,9 +303,10 @@ void reload_stop(struct supervisor *s);
 
 /* --- tell.c -------------------------------------------------------------- */
 
-/* Events, which are lines of the log, too, and are kept in a ring. */
+/* Events, and lines of output, which are lines of the log, too, and are kept.
+ */
 
-#define EVENTS_SIZE ((size_t)256 * 1024)
+#define EVENTS_SIZE ((size_t)512 * 1024)
 
 /* Longer texts, and names of apps, are cut. */
 #define EVENTS_TEXT_MAX 1024
@@ -314,11 +325,13 @@ enum event_kind {
 	EVENT_COMMAND, /* by the control socket */
 	EVENT_STOP, /* of the daemon; or an app that is held has no process */
 	EVENT_WORKER, /* an EVENT of the worker protocol */
+	EVENT_STDOUT, /* from here on no events, but lines that it printed */
+	EVENT_STDERR,
 	EVENT_KINDS
 };
 
 struct event {
-	uint64_t number; /* from 1 on, without gaps */
+	uint64_t number; /* from 1 on, without gaps; lines have their own */
 	struct timespec at; /* of the wall clock */
 	enum event_kind kind;
 	enum log_level level;
@@ -331,11 +344,19 @@ struct event {
 };
 
 /* Copies the event in, and gives it its number. */
-void events_put(struct ring *events, struct event *event);
+void events_put(struct events *, struct event *event);
+
+/* A reader's place. */
+struct events_place {
+	bool output; /* the lines of output are read; else the events */
+	uint64_t number; /* none below this one; others may be gone */
+	size_t at; /* not before this byte, */
+	uint64_t moves; /* unless there were others since */
+};
 
 /* Gives the next event; its strings stay until events_put(). False: none. */
 bool events_next(
-    const struct ring *events, struct ring_place *place, struct event *out);
+    const struct events *, struct events_place *place, struct event *out);
 
 const char *events_kind_name(enum event_kind kind);
 
@@ -354,8 +375,8 @@ void tell_event(struct supervisor *s, const struct group *g,
 #define tell_daemon(s, level, kind, ...) \
 	tell_event(s, NULL, NULL, level, kind, NULL, __VA_ARGS__)
 
-/* The worker has sent an EVENT; it is logged like a line that it printed. */
-void tell_said(const struct worker *w, const char *text, size_t len);
+/* A worker has printed a line, or said it in an EVENT. */
+void tell_said(struct supervisor *s, struct event *event);
 
 /* For each -v: the log has one level more than the configuration says. */
 void logging_verbose(void);

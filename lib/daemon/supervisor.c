@@ -357,7 +357,7 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
 	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR || keeper_init(s) == -1 ||
 	    poolcounter_init(s) == -1 ||
-	    ring_init(&s->events, EVENTS_SIZE) == -1 ||
+	    (s->events.mem = malloc(EVENTS_SIZE)) == NULL ||
 	    loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 ||
 	    loop_signals(&s->loop, &set, supervisor_signalled, s) == -1 ||
@@ -413,6 +413,6 @@ supervisor_run(struct supervisor *s)
 	}
 	watch_fini(&s->watch);
 	loop_fini(&s->loop);
-	ring_fini(&s->events);
+	free(s->events.mem);
 	return s->exit_status;
 }

@@ -3,6 +3,8 @@
  * configuration and the command line ask for.
  */
 
+#include <sys/param.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,62 +17,141 @@
 
 /* --- events ------------------------------------------------------------- */
 
-/* An event in the ring, followed by app, id and text, each with a NUL. */
+/* An event in memory, followed by app, id and text, each with a NUL. */
 struct event_record {
+	uint64_t number;
 	struct timespec at;
 	const char *reason;
 	pid_t pid;
+	uint32_t size; /* of all this, a multiple of 8 */
+	uint16_t share;
+	uint16_t app_size; /* with NUL */
+	uint16_t len; /* of the text, without NUL */
+	uint8_t id_size;
 	uint8_t kind;
 	uint8_t level;
-	uint16_t app_size; /* with NUL */
-	uint16_t id_size;
-	uint16_t len; /* of the text, without NUL */
 };
 
-void
-events_put(struct ring *events, struct event *event)
+/*
+ * Shares of the memory: what happened to an app has one, what it printed has
+ * another. Few apps have one in common.
+ */
+#define EVENTS_SHARES 4096
+
+static bool
+events_are_output(enum event_kind kind)
 {
-	size_t len =
-	    event->len < EVENTS_TEXT_MAX ? event->len : EVENTS_TEXT_MAX;
-	const struct event_record r = {
+	return kind >= EVENT_STDOUT;
+}
+
+static uint16_t
+events_share(const char *app, size_t len, bool output)
+{
+	uint32_t hash = 2166136261U; /* FNV-1a */
+
+	for (size_t i = 0; i < len; i++)
+		hash = (hash ^ (unsigned char)app[i]) * 16777619U;
+	return (
+	    uint16_t)((hash ^ hash >> 16) % (EVENTS_SHARES / 2) * 2 + output);
+}
+
+/*
+ * The memory is full: forgets half of it. What has less than the others stays,
+ * and of the others the newest, as much of each: an app that prints without end
+ * leaves those alone that print a line now and then.
+ */
+static void
+events_make_room(struct events *e)
+{
+	uint32_t used[EVENTS_SHARES] = { 0 }, level = 0, rest, above, size;
+	struct event_record *r;
+	size_t at, to = 0;
+
+	for (at = 0; at < e->len; at += r->size) {
+		r = (void *)(e->mem + at);
+		used[r->share] += r->size;
+	}
+	/* Each share up to this level, and half of the memory is used. */
+	do {
+		rest = EVENTS_SIZE / 2;
+		above = 0;
+		for (unsigned i = 0; i < EVENTS_SHARES; i++) {
+			rest -= MIN(used[i], level);
+			above += used[i] > level;
+		}
+		level += above == 0 ? 0 : rest / above;
+	} while (above > 0 && rest >= above);
+	for (at = 0; at < e->len; at += size) {
+		r = (void *)(e->mem + at);
+		size = r->size;
+		if (used[r->share] > level) {
+			used[r->share] -= size;
+			continue;
+		}
+		memmove(e->mem + to, r, size);
+		to += size;
+	}
+	e->len = to;
+	e->moves++;
+}
+
+void
+events_put(struct events *e, struct event *event)
+{
+	const bool output = events_are_output(event->kind);
+	const size_t app = strnlen(event->app, EVENTS_APP_MAX);
+	const size_t id = strlen(event->id);
+	const size_t len = MIN(event->len, EVENTS_TEXT_MAX);
+	struct event_record r = {
+		.number = ++e->last[output],
 		.at = event->at,
 		.reason = event->reason,
 		.pid = event->pid,
+		.share = events_share(event->app, app, output),
+		.app_size = (uint16_t)(app + 1),
+		.len = (uint16_t)len,
+		.id_size = (uint8_t)(id + 1),
 		.kind = (uint8_t)event->kind,
 		.level = (uint8_t)event->level,
-		.app_size = (uint16_t)(strnlen(event->app, EVENTS_APP_MAX) + 1),
-		.id_size = (uint16_t)(strlen(event->id) + 1),
-		.len = (uint16_t)len,
 	};
-	const size_t size = sizeof(r) + r.app_size + r.id_size + len + 1;
 	char *to;
 
-	event->number = events->next;
-	if (events->mem == NULL)
+	event->number = r.number;
+	if (e->mem == NULL)
 		return;
-	while ((to = ring_add(events, size)) == NULL)
-		ring_drop(events);
-	/* The strings end with the NULs that are not copied. */
-	memset(to, 0, size);
-	memcpy(to, &r, sizeof(r));
-	to += sizeof(r);
-	memcpy(to, event->app, r.app_size - 1u);
-	memcpy(to + r.app_size, event->id, r.id_size);
-	memcpy(to + r.app_size + r.id_size, event->text, len);
+	r.size = (uint32_t)(sizeof(r) + app + id + len + 3 + 7) / 8 * 8;
+	if (r.size > EVENTS_SIZE - e->len)
+		events_make_room(e);
+	to = mempcpy(e->mem + e->len, &r, sizeof(r));
+	to = mempcpy(to, event->app, app);
+	*to++ = '\0';
+	to = mempcpy(to, event->id, id + 1);
+	to = mempcpy(to, event->text, len);
+	*to = '\0';
+	e->len += r.size;
 }
 
 bool
 events_next(
-    const struct ring *events, struct ring_place *place, struct event *out)
+    const struct events *e, struct events_place *place, struct event *out)
 {
-	const struct event_record *r = ring_read(events, place);
+	const struct event_record *r;
 	const char *p;
 
-	if (r == NULL)
-		return false;
+	if (place->moves != e->moves)
+		place->at = 0;
+	place->moves = e->moves;
+	do {
+		if (place->at == e->len)
+			return false;
+		r = (const void *)(e->mem + place->at);
+		place->at += r->size;
+	} while (events_are_output((enum event_kind)r->kind) != place->output ||
+	    r->number < place->number);
+	place->number = r->number + 1;
 	p = (const char *)(r + 1);
 	*out = (struct event){
-		.number = place->number - 1,
+		.number = r->number,
 		.at = r->at,
 		.kind = (enum event_kind)r->kind,
 		.level = (enum log_level)r->level,
@@ -100,6 +181,8 @@ events_kind_name(enum event_kind kind)
 		[EVENT_COMMAND] = "command",
 		[EVENT_STOP] = "stop",
 		[EVENT_WORKER] = "worker",
+		[EVENT_STDOUT] = "stdout",
+		[EVENT_STDERR] = "stderr",
 	};
 
 	return names[kind];
@@ -147,24 +230,17 @@ tell_event(struct supervisor *s, const struct group *g, const struct worker *w,
 }
 
 void
-tell_said(const struct worker *w, const char *text, size_t len)
+tell_said(struct supervisor *s, struct event *event)
 {
-	struct logline line = { .level = LOG_LEVEL_INFO,
-		.app = w->group->conf->name,
-		.id = w->id,
-		.text = text,
-		.len = len };
-	struct event event = { .kind = EVENT_WORKER,
-		.level = line.level,
-		.pid = w->pid != 0 ? w->pid : w->leaving.death.pid,
-		.app = line.app,
-		.id = w->id,
-		.text = text,
-		.len = len };
+	struct logline line = { .level = event->level,
+		.app = event->app,
+		.id = event->id,
+		.text = event->text,
+		.len = event->len };
 
 	log_put(&line);
-	event.at = line.at;
-	events_put(&w->sup->events, &event);
+	event->at = line.at;
+	events_put(&s->events, event);
 }
 
 /* --- the log -------------------------------------------------------------- */

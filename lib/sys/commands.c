@@ -12,7 +12,7 @@ const struct command commands[COMMANDS] = {
 	    "take a worker out of its app", 1, 1, COMMAND_CHANGES },
 	[COMMAND_DRAIN] = { "drain", " APP", "",
 	    "stop an app while its clients wait", 1, 1, COMMAND_CHANGES },
-	[COMMAND_EVENTS] = { "events", " [APP]", " [-n N] [-f]",
+	[COMMAND_EVENTS] = { "events", " [APP|ID]", " [-n N] [-f]",
 	    "show what has happened", 0, 1, COMMAND_SEES },
 	[COMMAND_HELP] = { "help", " [COMMAND]", "",
 	    "show all commands, or one of them", 0, 1, COMMAND_SEES },

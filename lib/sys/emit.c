@@ -56,10 +56,10 @@ emit_break(struct emit *j)
 
 /* The RFC allows U+007F to U+009F, but terminals obey them. */
 static void
-emit_quoted(struct text *out, const char *s)
+emit_quoted(struct text *out, const char *s, size_t len)
 {
 	text_put(out, "\"", 1);
-	text_pieces(s, strlen(s), TEXT_JSON, text_put_piece, out);
+	text_pieces(s, len, TEXT_JSON, text_put_piece, out);
 	text_put(out, "\"", 1);
 }
 
@@ -69,7 +69,7 @@ emit_key(struct emit *j, const char *key)
 	assert(!j->keyed);
 
 	emit_next(j);
-	emit_quoted(j->out, key);
+	emit_quoted(j->out, key, strlen(key));
 	text_put(j->out, ":", 1);
 	j->keyed = true;
 	return j;
@@ -78,12 +78,17 @@ emit_key(struct emit *j, const char *key)
 void
 emit_string(struct emit *j, const char *s)
 {
-	if (s == NULL) {
+	if (s == NULL)
 		emit_null(j);
-		return;
-	}
+	else
+		emit_bytes(j, s, strlen(s));
+}
+
+void
+emit_bytes(struct emit *j, const char *s, size_t len)
+{
 	emit_next(j);
-	emit_quoted(j->out, s);
+	emit_quoted(j->out, s, len);
 }
 
 void

@@ -43,6 +43,7 @@ void emit_break(struct emit *j);
  * becomes U+FFFD. NULL is null.
  */
 void emit_string(struct emit *j, const char *s);
+void emit_bytes(struct emit *j, const char *s, size_t len);
 
 /* Puts a value that needs no quotes, of 63 bytes at most. */
 void emit_printf(struct emit *j, const char *fmt, ...)

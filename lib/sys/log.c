@@ -3,6 +3,7 @@
  * one waits for a slow reader.
  */
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -22,10 +23,13 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/ownfile.h"
-#include "sys/ring.h"
 
-/* Lines on their way to the thread. */
+/*
+ * Lines on their way to the thread; up to so much memory is kept when there are
+ * none.
+ */
 #define RING_SIZE ((size_t)512 * 1024)
+#define RING_KEPT ((size_t)64 * 1024)
 
 /* Enough for the thread, sanitizers included. */
 #define STACK_SIZE ((size_t)128 * 1024)
@@ -60,6 +64,21 @@ struct logsink {
 	unsigned long lost; /* lines, since that count was last written */
 	int error; /* errno of the latest loss; 0: waiting was given up */
 };
+
+/*
+ * Records of any length, none of which is split. Each stands behind its size,
+ * this head included. Where one does not fit before the end of the memory,
+ * WRAP, or the end itself, sends the reader to the beginning.
+ */
+struct ring {
+	char *mem; /* NULL: there is none, and nothing is kept */
+	size_t head; /* where the next record goes */
+	size_t tail; /* where the oldest is */
+	size_t high; /* how much of mem has been written to */
+	size_t records; /* so many are there */
+};
+#define HEAD sizeof(uint64_t)
+#define WRAP 0
 
 static struct logsink standard_error = {
 	.dest = LOG_DEST_STDERR,
@@ -355,6 +374,101 @@ take_next_sink(void)
 
 /* --- lines on their way to the thread ----------------------------------- */
 
+/* Only memory that is used is taken from the system. 0, or -1 and errno. */
+static int
+ring_init(struct ring *r)
+{
+	void *mem = mmap(NULL, RING_SIZE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	*r = (struct ring){ .mem = mem == MAP_FAILED ? NULL : mem };
+	return r->mem == NULL ? -1 : 0;
+}
+
+static void
+ring_fini(struct ring *r)
+{
+	if (r->mem != NULL)
+		(void)munmap(r->mem, RING_SIZE);
+	r->mem = NULL;
+}
+
+/* Where the record is that was put at this place, and its size. */
+static size_t
+ring_resolve(const struct ring *r, size_t at, uint64_t *size_out)
+{
+	*size_out = WRAP;
+	if (at < RING_SIZE)
+		memcpy(size_out, r->mem + at, HEAD);
+	if (*size_out != WRAP)
+		return at;
+	memcpy(size_out, r->mem, HEAD);
+	return 0;
+}
+
+/*
+ * Room for a record of so many bytes, aligned for a struct timespec; NULL:
+ * there is none.
+ */
+static void *
+ring_add(struct ring *r, size_t len)
+{
+	const uint64_t size = (HEAD + len + HEAD - 1) / HEAD * HEAD;
+	const uint64_t wrap = WRAP;
+	char *record;
+
+	if (r->mem == NULL)
+		return NULL;
+	if (r->records == 0)
+		r->head = r->tail = 0;
+	if (r->head > r->tail || r->records == 0) {
+		if (RING_SIZE - r->head < size) {
+			/* Not to the tail itself: that would mean empty. */
+			if (r->tail <= size)
+				return NULL;
+			if (r->head < RING_SIZE)
+				memcpy(r->mem + r->head, &wrap, HEAD);
+			r->head = 0;
+		}
+	} else if (r->tail - r->head <= size) {
+		return NULL;
+	}
+	record = r->mem + r->head;
+	memcpy(record, &size, HEAD);
+	r->head += size;
+	r->records++;
+	if (r->head > r->high)
+		r->high = r->head;
+	return record + HEAD;
+}
+
+/* Forgets the oldest record, of which there must be one. */
+static void
+ring_drop(struct ring *r)
+{
+	uint64_t size;
+
+	assert(r->records > 0);
+	r->tail = ring_resolve(r, r->tail, &size) + size;
+	if (--r->records > 0)
+		return;
+	if (r->high > RING_KEPT)
+		(void)madvise(
+		    r->mem + RING_KEPT, RING_SIZE - RING_KEPT, MADV_DONTNEED);
+	r->high = 0;
+}
+
+/* It stays where it is until ring_drop(). NULL: there is none. */
+static const void *
+ring_oldest(const struct ring *r)
+{
+	uint64_t size;
+
+	return r->records == 0
+	    ? NULL
+	    : r->mem + ring_resolve(r, r->tail, &size) + HEAD;
+}
+
 /* Followed by app, NUL, id, NUL and text. */
 struct ring_line {
 	struct timespec at;
@@ -463,7 +577,7 @@ log_thread(void *arg)
 			pthread_mutex_unlock(&state.lock);
 			take_next_sink();
 			pthread_mutex_lock(&state.lock);
-		} else if ((oldest = ring_read(&state.ring, NULL)) != NULL) {
+		} else if ((oldest = ring_oldest(&state.ring)) != NULL) {
 			pthread_mutex_unlock(&state.lock);
 			write_oldest(oldest);
 			pthread_mutex_lock(&state.lock);
@@ -499,7 +613,7 @@ log_start(void)
 	atomic_store(&state.no_wait, false);
 	if (state.abandoned) {
 		errno = EBUSY;
-	} else if (ring_init(&state.ring, RING_SIZE) == 0) {
+	} else if (ring_init(&state.ring) == 0) {
 		state.running = thread_start("apppoold-log", STACK_SIZE,
 				    log_thread, NULL, &state.thread) == 0;
 		if (!state.running)
@@ -549,7 +663,7 @@ wait_until_done(tspan limit)
 	const struct timespec deadline = clock_timespec(clock_now() + limit);
 
 	while (state.running &&
-	    (state.busy || ring_read(&state.ring, NULL) != NULL ||
+	    (state.busy || ring_oldest(&state.ring) != NULL ||
 		atomic_load(&state.next) != NULL))
 		if (pthread_cond_clockwait(&state.done, &state.lock,
 			CLOCK_MONOTONIC, &deadline) == ETIMEDOUT)

@@ -19,17 +19,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 try_wish(const struct command_line *line)
 {
-	const struct ring none = { 0 };
+	const struct events none = { .mem = NULL };
 	struct follow *f;
 	const char *why;
 	size_t i = 1;
 
-	f = follow_new(&none, line->words + 1, false, &why);
+	f = follow_new(&none, false, line->words + 1, false, &why);
 	assert((f == NULL) == (why != NULL));
-	while (f != NULL && i < line->nwords && line->words[i] != f->app)
+	while (f != NULL && i < line->nwords && line->words[i] != f->of)
 		i++;
-	if (f != NULL && f->app != NULL)
-		assert(i < line->nwords && f->app[0] != '-');
+	if (f != NULL && f->of != NULL)
+		assert(i < line->nwords && f->of[0] != '-');
 	follow_free(f);
 }
 
@@ -91,34 +91,34 @@ try_text(const char *data, size_t size)
 	free(string);
 }
 
-/* An event is a line, whatever the worker says. */
+/* An event is a line, whatever the worker says or prints. */
 static void
-try_event(const char *data, size_t size, bool json)
+try_event(const char *data, size_t size, enum event_kind kind, bool json)
 {
 	struct event event = {
-		.kind = EVENT_WORKER,
+		.kind = kind,
 		.app = "web",
 		.id = "ab12cd34",
 		.text = data,
 		.len = size,
 	};
 	char *args[] = { (char[]){ "-n" }, (char[]){ "1" }, NULL };
-	struct ring events;
+	struct events events = { .mem = malloc(EVENTS_SIZE) };
 	struct follow *f;
 	const char *piece, *why;
 	size_t len;
 
-	if (ring_init(&events, EVENTS_SIZE) == -1)
+	if (events.mem == NULL)
 		abort();
 	events_put(&events, &event);
-	f = follow_new(&events, args, json, &why);
+	f = follow_new(&events, kind != EVENT_WORKER, args, json, &why);
 	piece = follow_next(f, &len);
 	assert(len > 1 && memchr(piece, '\n', len) == piece + len - 1);
 	check_printable(
 	    (&(struct text){ .data = f->piece.data, .len = len - 1 }));
 	assert(follow_next(f, &len) == NULL);
 	follow_free(f);
-	ring_fini(&events);
+	free(events.mem);
 }
 
 /* The answer goes through whole, but for a last line that is an error. */
@@ -149,8 +149,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_line((const char *)data, size);
 	try_text((const char *)data, size);
-	try_event((const char *)data, size, false);
-	try_event((const char *)data, size, true);
+	try_event((const char *)data, size, EVENT_WORKER, false);
+	try_event((const char *)data, size, EVENT_WORKER, true);
+	try_event((const char *)data, size, EVENT_STDOUT, false);
+	try_event((const char *)data, size, EVENT_STDERR, true);
 	try_answer((const char *)data, size);
 	return 0;
 }

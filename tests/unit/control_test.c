@@ -133,7 +133,7 @@ begin(void)
 	conf.control_mode = 0666;
 	conf.control_gid = (gid_t)-1;
 	(void)loop_init(&sup.loop, &still_clock);
-	(void)ring_init(&sup.events, EVENTS_SIZE);
+	sup.events = (struct events){ .mem = malloc(EVENTS_SIZE) };
 	NEED(lane_start(&sup.looker, &sup.loop, "looker", NULL) == 0);
 	web.pool.min_processes = 1;
 	web.pool.max_processes = 2;
@@ -158,7 +158,7 @@ end(void)
 	close_control(&sup);
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
-	ring_fini(&sup.events);
+	free(sup.events.mem);
 	standing_end();
 	(void)unlink(path);
 	(void)unlink(other_path);
@@ -812,15 +812,16 @@ TEST(the_newest_events_are_shown_in_their_order)
 
 TEST(malformed_questions_for_events_are_errors)
 {
-#define USAGE "error: usage: events [APP] [-n N] [-f]; "
+#define USAGE "error: usage: events [APP|ID] [-n N] [-f]; "
 	static const struct exchange exchanges[] = {
 		{ "events -n\n", USAGE "-n wants a number\n" },
 		{ "events -n -1\n", USAGE "what follows -n is no number\n" },
 		{ "events -n 99999999999999999999\n",
 		    USAGE "what follows -n is no number\n" },
-		{ "events web web\n", USAGE "one app at most\n" },
+		{ "events web web\n", USAGE "one app or worker at most\n" },
 		{ "events --follow\n", USAGE "there are no other options\n" },
-		{ "events wep\n", "error: no app wep; is web meant?\n" },
+		{ "events wep\n",
+		    "error: no app or worker wep; is web meant?\n" },
 	};
 
 	EXCHANGES(exchanges);

@@ -1,58 +1,69 @@
-/* The ring of events, and readers who are overtaken. */
-
-#include <sys/mman.h>
-
-#include <unistd.h>
+/* What happened and what was printed, in shares of a memory; and its readers.
+ */
 
 #include "daemon/worker.h"
 
 #include "check.h"
 
-static struct ring ring;
+static struct events events;
 
 static void
-put(const char *app, const char *id, const char *text)
+put_kind(enum event_kind kind, const char *app, const char *text)
 {
 	struct event event = {
-		.kind = EVENT_WORKER,
+		.kind = kind,
 		.app = app,
-		.id = id,
+		.id = "ab12cd34",
 		.text = text,
 		.len = strlen(text),
 	};
 
-	events_put(&ring, &event);
+	events_put(&events, &event);
 }
 
-/* So many events, whose texts are numbers from first on, of any length. */
+/* So many lines of an app, whose texts are numbers from first on. */
 static void
-put_many(unsigned first, unsigned count)
+print_many(const char *app, unsigned first, unsigned count)
 {
-	char text[EVENTS_TEXT_MAX + 1];
+	char text[16];
 
 	for (unsigned i = first; i < first + count; i++) {
-		memset(text, '.', sizeof(text));
-		text[10 + i * 7919 % (sizeof(text) - 10)] = '\0';
-		(void)snprintf(text, 10, "%08u", i);
-		text[8] = ' ';
-		put("web", "ab12cd34", text);
+		(void)snprintf(text, sizeof(text), "%u", i);
+		put_kind(EVENT_STDOUT, app, text);
 	}
 }
 
-static struct ring_place
-begin(void)
+/* A reader of events, or of lines. */
+static struct events_place
+begin(bool output)
 {
-	struct ring_place place;
+	free(events.mem);
+	events = (struct events){ .mem = malloc(EVENTS_SIZE) };
+	if (events.mem == NULL)
+		abort();
+	return (struct events_place){ .output = output };
+}
 
-	ring_fini(&ring);
-	CHECK_EQ(0, ring_init(&ring, EVENTS_SIZE));
-	ring_begin(&ring, &place);
-	return place;
+/* The number of the lines of this app; the text of the first. */
+static unsigned
+count_lines(const char *app, unsigned *first_out)
+{
+	struct events_place place = { .output = true };
+	struct event event;
+	unsigned n = 0;
+
+	while (events_next(&events, &place, &event)) {
+		if (strcmp(event.app, app) != 0)
+			continue;
+		if (n++ == 0)
+			*first_out = (unsigned)atoi(event.text);
+	}
+	return n;
 }
 
 TEST(an_event_is_read_as_it_was_put)
 {
-	struct ring_place place = begin();
+	struct events_place place = begin(false);
 	struct event out,
 	    in = {
 		    .at = { .tv_sec = 12, .tv_nsec = 34 },
@@ -66,8 +77,8 @@ TEST(an_event_is_read_as_it_was_put)
 		    .len = 7,
 	    };
 
-	events_put(&ring, &in);
-	NEED(events_next(&ring, &place, &out));
+	events_put(&events, &in);
+	NEED(events_next(&events, &place, &out));
 	CHECK_EQ(1, in.number);
 	CHECK_EQ(1, out.number);
 	CHECK_EQ(12, out.at.tv_sec);
@@ -80,76 +91,108 @@ TEST(an_event_is_read_as_it_was_put)
 	CHECK_STR("ab12cd34", out.id);
 	CHECK_EQ(7, out.len);
 	CHECK(memcmp(out.text, "one\0two", 8) == 0);
-	CHECK(!events_next(&ring, &place, &out));
+	CHECK(!events_next(&events, &place, &out));
 }
 
-TEST(a_reader_who_is_overtaken_learns_how_many_events_are_lost)
+TEST(events_and_lines_are_numbered_and_read_apart)
 {
-	struct ring_place place = begin();
+	struct events_place place = begin(false), lines = { .output = true };
 	struct event out;
-	unsigned got = 0;
 
-	put_many(0, 10);
-	NEED(events_next(&ring, &place, &out));
-	put_many(10, 5000);
-	while (events_next(&ring, &place, &out)) {
-		CHECK_EQ(1 + place.lost + got, (uint64_t)atoi(out.text));
-		got++;
+	put_kind(EVENT_STDOUT, "web", "one");
+	put_kind(EVENT_READY, "web", "ready");
+	put_kind(EVENT_STDERR, "web", "two");
+	NEED(events_next(&events, &place, &out));
+	CHECK_STR("ready", out.text);
+	CHECK_EQ(1, out.number);
+	CHECK(!events_next(&events, &place, &out));
+	NEED(events_next(&events, &lines, &out));
+	NEED(events_next(&events, &lines, &out));
+	CHECK_STR("two", out.text);
+	CHECK_EQ(2, out.number);
+	CHECK_EQ(EVENT_STDERR, out.kind);
+	CHECK(!events_next(&events, &lines, &out));
+}
+
+TEST(an_app_that_prints_without_end_keeps_its_newest_lines_and_no_others_go)
+{
+	unsigned first = 0, n;
+
+	(void)begin(true);
+	put_kind(EVENT_FAILURE, "web", "failed");
+	print_many("quiet", 0, 20);
+	print_many("web", 0, 100000);
+	CHECK_EQ(20, count_lines("quiet", &first));
+	CHECK_EQ(0, first);
+	n = count_lines("web", &first);
+	CHECK(n > 2000);
+	/* They are the newest, without a gap. */
+	CHECK_EQ(100000, first + n);
+	/* What happened to the same app has a share of its own. */
+	CHECK_EQ(1, events.last[false]);
+	CHECK(memmem(events.mem, events.len, "failed", 7) != NULL);
+}
+
+TEST(apps_that_print_without_end_have_the_same_share)
+{
+	unsigned first = 0, of_web, of_shop;
+
+	(void)begin(true);
+	for (unsigned i = 0; i < 1000; i++) {
+		print_many("web", 0, 100);
+		print_many("shop", 0, 10);
 	}
-	CHECK_EQ(5010, 1 + place.lost + got);
-	/* As many as have room are kept. */
-	CHECK(got > EVENTS_SIZE / (EVENTS_TEXT_MAX + 128));
+	of_web = count_lines("web", &first);
+	of_shop = count_lines("shop", &first);
+	/* Since the last time some were forgotten web has printed more. */
+	CHECK(of_shop > 1000 && of_web > 1000 && of_web < 6 * of_shop);
 }
 
-/* A reader of all but the event with which the ring begins anew. */
-static void
-read_up_to_the_end_of_the_ring(const char *text, struct ring_place *out)
+TEST(more_apps_than_have_room_keep_what_was_printed_last)
 {
-	struct ring_place place = begin();
-	struct event event;
-	size_t head;
+	char app[EVENTS_APP_MAX + 2], text[EVENTS_TEXT_MAX + 1];
+	unsigned first = 0;
 
-	do {
-		*out = place;
-		head = ring.head;
-		put("web", "ab12cd34", text);
-		NEED(events_next(&ring, &place, &event));
-	} while (ring.head > head);
+	(void)begin(true);
+	memset(text, 'x', sizeof(text));
+	text[EVENTS_TEXT_MAX] = '\0';
+	memset(app, 'a', sizeof(app));
+	for (unsigned i = 0; i < 10000; i++) {
+		(void)snprintf(app + 8, sizeof(app) - 8, "%u", i);
+		put_kind(EVENT_STDERR, app, text);
+		CHECK_EQ(1, count_lines(app, &first));
+	}
+	CHECK(events.len <= EVENTS_SIZE);
 }
 
-TEST(a_reader_whose_event_is_the_oldest_gets_it)
+TEST(a_reader_goes_on_where_it_was_when_others_are_forgotten)
 {
-	char first[200], later[200];
-	struct ring_place place, copy;
+	struct events_place place = begin(true);
 	struct event out;
+	unsigned next = 0;
 
-	memset(first, 'a', sizeof(first));
-	memset(later, 'b', sizeof(later));
-	first[sizeof(first) - 1] = '\0';
-	for (size_t len = 0; len < sizeof(later); len += 8) {
-		later[len] = '\0';
-		read_up_to_the_end_of_the_ring(first, &place);
-		while (ring.oldest <= place.number) {
-			copy = place;
-			NEED(events_next(&ring, &copy, &out));
-			CHECK_EQ(place.number, out.number);
-			CHECK_STR(first, out.text);
-			put("web", "ab12cd34", later);
+	for (unsigned i = 0; i < 100000; i += 10) {
+		print_many("web", i, 10);
+		for (unsigned n = 0; n < 10; n++) {
+			NEED(events_next(&events, &place, &out));
+			CHECK_EQ(next++, (unsigned)atoi(out.text));
+			CHECK_EQ(next, out.number);
 		}
-		later[len] = 'b';
+		CHECK(!events_next(&events, &place, &out));
 	}
+	CHECK(events.moves > 2);
 }
 
 TEST(a_text_is_cut_at_the_bound)
 {
-	struct ring_place place = begin();
+	struct events_place place = begin(false);
 	char text[2 * EVENTS_TEXT_MAX + 1];
 	struct event out;
 
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
-	put("", "", text);
-	NEED(events_next(&ring, &place, &out));
+	put_kind(EVENT_WORKER, "", text);
+	NEED(events_next(&events, &place, &out));
 	CHECK_EQ(EVENTS_TEXT_MAX, out.len);
 	CHECK_EQ(EVENTS_TEXT_MAX, strlen(out.text));
 }
@@ -160,86 +203,11 @@ TEST(every_kind_has_a_word)
 		CHECK(events_kind_name((enum event_kind)kind) != NULL);
 }
 
-/*
- * Records of many sizes go in faster and slower than they are taken out: each
- * comes out once, in order and whole, or was refused.
- */
-TEST(the_ring_keeps_order_and_loses_only_refused_records)
-{
-	unsigned put = 0, got = 0, refused = 0, random = 1;
-	struct ring r;
-	const unsigned *out;
-	unsigned *in;
-
-	NEED(ring_init(&r, EVENTS_SIZE) == 0);
-	for (unsigned i = 0; i < 20000; i++) {
-		size_t n;
-
-		random = random * 1103515245U + 12345U;
-		n = 2 + (random >> 8) % (i % 7 == 0 ? 10000 : 70);
-		in = ring_add(&r, n * sizeof(*in));
-		if (in == NULL) {
-			refused++;
-		} else {
-			in[0] = put++;
-			in[1] = (unsigned)n;
-			in[n - 1] = n == 2 ? in[1] : in[0];
-		}
-		random = random * 1103515245U + 12345U;
-		for (n = (random >> 16) % 3; n > 0; n--) {
-			out = ring_read(&r, NULL);
-			if (out == NULL)
-				break;
-			CHECK_EQ(got++, out[0]);
-			if (out[1] > 2)
-				CHECK_EQ(out[0], out[out[1] - 1]);
-			ring_drop(&r);
-		}
-	}
-	while ((out = ring_read(&r, NULL)) != NULL) {
-		CHECK_EQ(got++, out[0]);
-		ring_drop(&r);
-	}
-	CHECK(refused > 0);
-	CHECK_EQ(put, got);
-	ring_fini(&r);
-}
-
-static size_t
-pages_in_use(const struct ring *r)
-{
-	static unsigned char pages[EVENTS_SIZE / 4096];
-	size_t n = 0;
-
-	if (mincore(r->mem, EVENTS_SIZE, pages) == -1)
-		return SIZE_MAX;
-	for (size_t i = 0; i < sizeof(pages); i++)
-		n += pages[i] & 1;
-	return n;
-}
-
-TEST(the_ring_gives_the_memory_of_a_flood_back)
-{
-	struct ring r;
-	void *record;
-
-	SKIP_IF(
-	    sysconf(_SC_PAGESIZE) != 4096, "pages are of another size here");
-	NEED(ring_init(&r, EVENTS_SIZE) == 0);
-	while ((record = ring_add(&r, 1000)) != NULL)
-		memset(record, 1, 1000);
-	CHECK(pages_in_use(&r) > 60);
-	while (ring_read(&r, NULL) != NULL)
-		ring_drop(&r);
-	CHECK(pages_in_use(&r) <= 16);
-	ring_fini(&r);
-}
-
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	check_all();
-	ring_fini(&ring);
+	free(events.mem);
 	return check_finish();
 }
