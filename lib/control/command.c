@@ -58,23 +58,55 @@ run_metrics(struct client *cl)
 		cl->wants = true;
 }
 
-/* Of an app or worker that is gone there may be events. */
+/* Whether the output of the app goes elsewhere; then tells where. */
+static bool
+output_is_elsewhere(struct client *cl, const struct group *g,
+    void (*tell)(struct client *, const char *fmt, ...))
+{
+	static const char *const where[][2] = {
+		[CONF_OUTPUT_INHERIT] = { "inherit",
+		    "it goes where that of the daemon goes" },
+		[CONF_OUTPUT_NULL] = { "null", "nobody keeps it" },
+		[CONF_OUTPUT_FILE] = { "", "look there" },
+	};
+	const struct conf_program *p = &g->conf->program;
+
+	if (p->output == CONF_OUTPUT_LOG)
+		return false;
+	tell(cl, "%s: output = %s: %s", g->conf->name,
+	    p->output_file == NULL ? where[p->output][0] : p->output_file,
+	    where[p->output][1]);
+	return true;
+}
+
+/*
+ * Events, or lines of output; of an app or worker that is gone there may be
+ * some, too.
+ */
 static void
 run_events(struct client *cl)
 {
+	const struct command *c = &commands[command_find(cl->said.words[0])];
+	const bool output = c == &commands[COMMAND_LOGS];
 	struct supervisor *s = cl->all->sup;
 	const char *wrong;
 	struct follow *f = follow_new(
-	    &s->events, false, cl->said.words + 1, cl->said.json, &wrong);
+	    &s->events, output, cl->said.words + 1, cl->said.json, &wrong);
 	char *const of[] = { f == NULL ? NULL : f->of, NULL };
+	const struct group *g = target_subject(s, of), *all = NULL;
+	const bool none = f != NULL && f->found == 0;
 
 	if (f == NULL)
-		client_error(
-		    cl, "usage: events [APP|ID] [-n N] [-f]; %s", wrong);
-	else if (f->of != NULL && f->found == 0 &&
-	    target_subject(s, of) == NULL)
+		client_error(cl, "usage: %s%s%s; %s", c->name, c->arguments,
+		    c->further, wrong);
+	else if (none && f->of != NULL && g == NULL)
 		target_none(cl, "app or worker", f->of);
-	else if (!f->on || client_may_wait(cl)) {
+	else if ((!none || !output || g == NULL ||
+		     !output_is_elsewhere(cl, g, client_error)) &&
+	    (!f->on || client_may_wait(cl))) {
+		while (none && output && g == NULL && !f->json &&
+		    (all = group_next(s, all)) != NULL)
+			(void)output_is_elsewhere(cl, all, client_tell);
 		cl->waits = f->on ? WAIT_EVENTS : WAIT_NOTHING;
 		cl->follow = f;
 		f = NULL;
@@ -496,6 +528,7 @@ static void (*const runs[COMMANDS])(struct client *) = {
 	[COMMAND_EVENTS] = run_events,
 	[COMMAND_HELP] = run_help,
 	[COMMAND_LISTENERS] = run_listeners,
+	[COMMAND_LOGS] = run_events,
 	[COMMAND_METRICS] = run_metrics,
 	[COMMAND_PING] = run_ping,
 	[COMMAND_RELOAD] = run_reload,

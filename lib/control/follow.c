@@ -97,6 +97,7 @@ static void
 put_event(struct text *to, const struct event *event, bool json)
 {
 	const char *kind = events_kind_name(event->kind);
+	const bool output = event->kind >= EVENT_STDOUT;
 	char time[LOG_TIME];
 	struct emit j;
 
@@ -113,16 +114,22 @@ put_event(struct text *to, const struct event *event, bool json)
 	emit_object(&j);
 	emit_put_uint(&j, "number", event->number);
 	emit_put_string(&j, "time", time);
-	emit_put_string(&j, "event", kind);
-	emit_put_string(&j, "level", log_level_name(event->level));
+	if (!output) {
+		emit_put_string(&j, "event", kind);
+		emit_put_string(&j, "level", log_level_name(event->level));
+	}
 	emit_put_string(&j, "app", event->app[0] == '\0' ? NULL : event->app);
 	emit_put_string(&j, "id", event->id[0] == '\0' ? NULL : event->id);
-	if (event->pid != 0)
+	if (output)
+		emit_put_string(&j, "stream", kind);
+	else if (event->pid != 0)
 		emit_put_uint(&j, "pid", (uint64_t)event->pid);
 	else
 		emit_put_null(&j, "pid");
-	emit_put_string(&j, "reason", event->reason);
-	emit_bytes(emit_key(&j, "text"), event->text, event->len);
+	if (!output)
+		emit_put_string(&j, "reason", event->reason);
+	emit_key(&j, output ? "line" : "text");
+	emit_bytes(&j, event->text, event->len);
 	emit_object_end(&j);
 	text_puts(to, "\n");
 }

@@ -54,6 +54,9 @@ static const struct command_option {
 	{ OPTION_NUMBER, COMMAND_EVENTS, "-n N",
 	    "begin with the newest N events (20)" },
 	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", "go on with new events" },
+	{ OPTION_NUMBER, COMMAND_LOGS, "-n N",
+	    "begin with the newest N lines (20)" },
+	{ OPTION_FOLLOW, COMMAND_LOGS, "-f", "go on with new lines" },
 	{ OPTION_OPENMETRICS, COMMAND_METRICS, "--openmetrics",
 	    "in the format of OpenMetrics" },
 	{ OPTION_PATH, COMMAND_PING, "--path PATH",
@@ -111,6 +114,9 @@ static const char *const more[COMMANDS] = {
 			   "With -j: an object a line.",
 	[COMMAND_HELP] = "Needs no daemon.",
 	[COMMAND_LISTENERS] = "They are written as in pool.conf.",
+	[COMMAND_LOGS] = "Standard output and standard error of all processes, "
+			 "of an app or of one process,\n"
+			 "which may be gone. With -j: an object a line.",
 	[COMMAND_METRICS] = "The format is Prometheus's text format.",
 	[COMMAND_PING] = "Makes one request through the app's own socket, as a "
 			 "client would.",
@@ -431,6 +437,7 @@ run_line(struct line *l)
 
 	switch (l->command) {
 	case COMMAND_EVENTS:
+	case COMMAND_LOGS:
 		if (number != NULL) {
 			*end++ = "-n";
 			*end++ = number;

@@ -19,6 +19,8 @@ const struct command commands[COMMANDS] = {
 	[COMMAND_LISTENERS] = { "listeners", "", "",
 	    "list the addresses that the daemon listens on", 0, 0,
 	    COMMAND_SEES },
+	[COMMAND_LOGS] = { "logs", " [APP|ID]", " [-n N] [-f]",
+	    "show what processes have printed", 0, 1, COMMAND_SEES },
 	[COMMAND_METRICS] = { "metrics", "", " [openmetrics]",
 	    "show figures for Prometheus", 0, 0, COMMAND_SEES },
 	[COMMAND_PING] = { "ping", " APP", "", "check that an app answers", 1,

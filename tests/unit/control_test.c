@@ -886,6 +886,63 @@ TEST(a_slow_follower_loses_events_and_is_told_how_many)
 	CHECK_EQ(60001, count_events(hear(fd), number));
 }
 
+/* The number of the lines and of those told as lost. */
+static unsigned
+count_lines(const char *text)
+{
+	unsigned n = 0, lost;
+	char s[2];
+
+	for (; *text != '\0'; text = strchr(text, '\n') + 1)
+		n +=
+		    sscanf(text, "%u lines lo%1[s]t", &lost, s) == 2 ? lost : 1;
+	return n;
+}
+
+/* So many lines of 1,000 bytes each. */
+static void
+print(const char *name, unsigned count)
+{
+	char text[1000];
+	struct event event = { .kind = EVENT_STDOUT,
+		.app = name,
+		.id = "ab12cd34",
+		.text = memset(text, 'x', sizeof(text)),
+		.len = sizeof(text) };
+
+	while (count-- > 0)
+		events_put(&sup.events, &event);
+}
+
+TEST(lines_that_are_forgotten_before_they_are_told_are_counted)
+{
+	int fd;
+
+	print("web", 100);
+	print("api", 150);
+	fd = ask("logs -n 300\n");
+	turn();
+	print("web", 1000);
+	CHECK_EQ(250, count_lines(hear(fd)));
+	CHECK(strstr(heard, " lines lost: ") != NULL);
+	CHECK(ended);
+}
+
+TEST(lines_of_an_app_are_numbered_in_json_beside_those_of_others)
+{
+	const char line[] =
+	    "{\"number\":2,\"time\":\"1970-01-01T00:00:00.000Z\","
+	    "\"app\":\"web\",\"id\":\"ab12cd34\",\"stream\":\"stdout\","
+	    "\"line\":\"xxx";
+
+	print("api", 1);
+	print("web", 1);
+	CHECK(strncmp(answer("json logs web\n"), line, strlen(line)) == 0);
+	CHECK_STR("no lines\n", answer("logs -n 0\n"));
+	CHECK_STR("error: no app or worker wep; is web meant?\n",
+	    answer("logs wep\n"));
+}
+
 TEST(a_follower_who_does_not_read_still_counts_as_one_that_waits)
 {
 	int fd = ask("events -f\n");
