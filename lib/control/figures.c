@@ -142,6 +142,7 @@ static const struct figure app_figures[] = {
 	{ A("name", STRING, 0, name) },
 	{ A("state", NAME, 0, state), "state",
 	    "1 for the state that the app is in.", "state" },
+	{ A("state_for", SPAN, 0, state_for) },
 	{ A("handoff", NAME, 0, handoff) },
 	{ A("accept_by", NAME, 0, accept_by) },
 	{ A("listen", STRINGS, 0, listen) },

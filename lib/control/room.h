@@ -157,6 +157,7 @@ struct status_app {
 	size_t failure; /* string: the last failure, or none */
 	tspan failure_age;
 	const char *state;
+	tspan state_for; /* so long */
 	const char *handoff;
 	struct app_options options;
 	struct group_resizing size;

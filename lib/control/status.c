@@ -76,6 +76,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	struct status_rollout *r = &a->rollout;
 
 	a->state = app_state_name(app);
+	a->state_for = now - app->state.since;
 	a->options = app->options;
 	sizes->max_processes = app_has_jobs(app) ? app->options.min_processes
 						 : app->options.max_processes;

@@ -296,6 +296,7 @@ struct app_room {
 /* The app's listeners, as the core sees them. */
 struct app_intake {
 	uint8_t accepting; /* enum app_accepting */
+	bool full; /* NEWS_FULL has been told; until the queue empties */
 	uint32_t backlog; /* connections in it, if the app listens itself */
 	tstamp pending_since; /* if not ACCEPTING_OPEN */
 };
@@ -347,6 +348,12 @@ struct app_shrinking {
 	tstamp origin; /* intervals of stops for want of load count from here */
 };
 
+/* Its state in the word of status. */
+struct app_state {
+	const char *name; /* app_state_name() */
+	tstamp since;
+};
+
 /* How an app is held, or leaves. */
 struct app_leaving {
 	uint8_t why; /* if held: enum process_end of its processes */
@@ -378,10 +385,10 @@ struct app {
 	struct app_options options;
 	uint64_t stamp; /* unique over the pool's life */
 	uint8_t phase; /* enum app_phase */
+	struct app_state state;
 	bool failed; /* start_limit failed starts in a row, none is ready */
 	bool announced; /* NEWS_READY told since it was added or restarted */
 	uint8_t touched; /* enum app_mark, several */
-	bool full; /* NEWS_FULL has been told; until the queue empties */
 	tstamp taking; /* an ACTION_TAKE is under way, since then; 0: none */
 	bool renewing; /* each connection has a process of its own */
 	uint32_t news; /* bit of each enum action_news that is under way */

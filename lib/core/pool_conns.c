@@ -33,8 +33,8 @@ pool_admit(struct pool *p, uint32_t app)
 			queue_refuse(p, conn, CAUSE_FULL);
 		if (p->conns[conn].state == CONN_REFUSED && app_ready(a) == 0)
 			a->failure.refused++;
-		if (app_waiting(a) >= app_max_queue(a) && !a->full) {
-			a->full = true;
+		if (app_waiting(a) >= app_max_queue(a) && !a->intake.full) {
+			a->intake.full = true;
 			actions_news(p, app, NEWS_FULL, ILIST_NONE);
 		}
 	}

@@ -301,7 +301,7 @@ queue_serve(struct pool *p, uint32_t app)
 	/* Waiters that are left wait for locks. */
 	if (app_waiting(a) > 0)
 		return;
-	a->full = false;
+	a->intake.full = false;
 	/* The next connection wants a process that is younger than itself. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
 		process_stop(p, room_list(p, app, 0)->first, END_RESTARTED);
@@ -336,7 +336,7 @@ queue_admit(struct pool *p, uint32_t app)
 	}
 	if (a->figures.max_waiting == 0)
 		a->figures.max_waiting = 1;
-	a->full = false;
+	a->intake.full = false;
 	queue_assign(p, conn, process);
 	return conn;
 }

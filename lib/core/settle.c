@@ -230,6 +230,7 @@ settle_app(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	unsigned marks = a->touched;
+	const char *state;
 
 	/* A mark of a step calls for later steps now, for others next time. */
 	a->touched = 0;
@@ -237,6 +238,9 @@ settle_app(struct pool *p, uint32_t app)
 		marks = MARK_ALL;
 	(void)settle_steps(p, app, marks, true);
 	settle_by(p, app, settle_steps(p, app, marks, false));
+	state = app_state_name(a);
+	if (state != a->state.name)
+		a->state = (struct app_state){ state, p->now };
 	settle_places(p);
 	settle_numbers(p);
 }

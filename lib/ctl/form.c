@@ -174,8 +174,11 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 	size_t width = strtoul(how + left, &type, 10), i;
 	double n = json_number_value(value);
 	const char *key;
+	char date[32] = "";
 	json_t *member;
+	struct tm tm = { 0 };
 	struct text t;
+	time_t at;
 
 	text_init(&t, TEXT_MAX);
 	if (json_is_object(value)) {
@@ -201,6 +204,11 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 		text_puts(&t, width > 0 ? "-" : "");
 	} else if (*type == 't') {
 		form_put_span(&t, (tspan)(n * 1e9));
+	} else if (*type == 'a') {
+		at = time(NULL) - (time_t)n;
+		(void)gmtime_r(&at, &tm);
+		(void)strftime(date, sizeof(date), "%FT%TZ", &tm);
+		text_puts(&t, date);
 	} else if (*type == 'b') {
 		form_put_size(&t, trunc(n));
 	} else {
@@ -231,11 +239,11 @@ form_holds(const json_t *object, const char *member)
  * Puts a text in which {PATH} stands for the member: strings are escaped, those
  * of an array, and an object's numbers with their keys, with commas between;
  * numbers are whole. Behind a colon may stand a width, after a "-" if the text
- * is to be left of its blanks, where null is "-"; then t for a time, b for
- * bytes, d for a decimal, s for a failure in short. What is in brackets,
- * others in them too, is left out if its first member is null, false, 0 or
- * empty. {?PATH} is such a member that is not shown; {+PATH} one that is not
- * null, {-PATH} one that is.
+ * is to be left of its blanks, where null is "-"; then t for a time, a for the
+ * date that long ago, b for bytes, d for a decimal, s for a failure in short.
+ * What is in brackets, others in them too, is left out if its first member is
+ * null, false, 0 or empty. {?PATH} is such a member that is not shown; {+PATH}
+ * one that is not null, {-PATH} one that is.
  */
 static void
 form_put(struct text *out, const json_t *object, const char *form)
@@ -276,8 +284,9 @@ put_app(struct text *out, json_t *app)
 	size_t i, before;
 
 	form_put(out, app,
-	    "\n{name}: {state}, {handoff}[ by {accept_by}][, {listen}][, next start in "
-	    "{backoff_until:t}]\n"
+	    "\n{name}: {state}, {handoff}[ by {accept_by}][, {listen}][, next "
+	    "start in {backoff_until:t}]\n"
+	    "[{+state_for}  {state} since {state_for:a} ({state_for:t} ago)\n]"
 	    "  processes {processes}/{max_processes} (min {min_processes}): "
 	    "{starting} starting, [{+sessions}{idle} idle, {active} active]"
 	    "[{-sessions}{idle} ready]; {retiring} retiring, {stopping} "

@@ -693,6 +693,7 @@ rig_figure(const char *name, uint32_t n)
 		{ "handed", (int64_t)x->handed },
 		{ "starting", a->in_state[PROCESS_STARTING] },
 		{ "failed", a->failed },
+		{ "state_age", (rig.now - a->state.since) / 1000000 },
 		{ "failed_starts", a->failed_starts },
 		{ "backoff", a->backoff.delay },
 		{ "stuck", a->stuck },

@@ -152,7 +152,7 @@ TEST(an_app_shows_limits_beside_use)
 	    g->failure.why, sizeof(g->failure.why), "said \"\033[2J\"");
 	settle(true);
 	(void)shown(NULL, true);
-	CHECK(has("{\"name\":\"web\",\"state\":\"running\","
+	CHECK(has("{\"name\":\"web\",\"state\":\"running\",\"state_for\":0,"
 		  "\"handoff\":\"native\",\"accept_by\":null,"
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
 		  "\"min_processes\":2,\"max_processes\":8,"
@@ -293,10 +293,12 @@ TEST(a_failed_app_shows_when_it_is_tried_again)
 			pool_spawn_failed(&sup.pool, a.process, false, now);
 	now += TSPAN_SECONDS(20);
 	(void)shown(NULL, true);
-	CHECK(has("\"state\":\"failed\""));
+	CHECK(has("\"state\":\"failed\",\"state_for\":20,"));
 	CHECK(has("\"backoff_until\":40,"));
 	(void)shown(NULL, false);
-	CHECK(has("web: failed, native, next start in 40.0s\n"));
+	CHECK(has("web: failed, native, next start in 40.0s\n"
+		  "  failed since "));
+	CHECK(has("Z (20.0s ago)\n"));
 }
 
 TEST(a_living_worker_is_measured)
@@ -353,8 +355,9 @@ TEST(the_figures_are_words_too)
 	sup.workers[1]->status = strdup("\033]0;owned\a");
 	(void)written(NULL, STATUS_TEXT);
 	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
-	CHECK(has("\n{name: web, state: running, handoff: native, "
-		  "accept_by: null,\n    listen: [unix:/run/web.sock], min_"));
+	CHECK(
+	    has("\n{name: web, state: running, state_for: 0, handoff: native, "
+		"accept_by: null,\n    listen: [unix:/run/web.sock], min_"));
 	CHECK(has("queue_wait: {p50: 0, "));
 	CHECK(has("\n{id: 00000001, slot: 1, pid: 100001, "));
 	CHECK(has("status: \\u001b]0;owned\\u0007}"));
