@@ -27,6 +27,9 @@
 #define PIECE_COST 16
 #define APP_COST 4
 
+/* Lines of output of an app. */
+#define LINES 10
+
 /* Columns after which a line of words goes on in the next. */
 #define LINE_WIDTH 60
 
@@ -47,6 +50,7 @@ enum form {
 	FORM_SPANS, /* an object of percentiles */
 	FORM_ENDS, /* an object of reasons */
 	FORM_KEEPERS, /* a list of objects */
+	FORM_OUTPUT, /* a list of objects */
 	FORM_BUCKETS, /* of metrics alone: a histogram */
 	FORM_LAST, /* the table ends */
 };
@@ -251,6 +255,7 @@ static const struct figure app_figures[] = {
 	    "Time for which no process is started, after failures." },
 	{ A("last_failure", STRING, 0, failure) },
 	{ A("last_failure_age", SPAN, HAS_FAILURE_AGE, failure_age) },
+	{ A("last_output", OUTPUT, HAS_OUTPUT, name) },
 	{ A("keepers", KEEPERS, 0, keepers) },
 	{ A("template", OBJECT, HAS_TEMPLATE, template) },
 	{ A("state", NAME, 0, template.state) },
@@ -382,6 +387,34 @@ measure_worker(const struct status *st, struct status_worker *w)
 
 /* --- JSON --------------------------------------------------------------- */
 
+/* Writes the last lines that the processes of the app have printed. */
+static void
+put_output(struct status *st, const char *app)
+{
+	const struct events *events = &st->sup->events;
+	struct events_place place = { .output = true };
+	struct event last[LINES + 1]; /* and the one that is looked at */
+	char time[LOG_TIME];
+	struct emit *j = &st->json;
+	size_t n = 0;
+
+	while (events_next(events, &place, &last[n % (LINES + 1)]))
+		n += strncmp(last[n % (LINES + 1)].app, app, EVENTS_APP_MAX) ==
+		    0;
+	emit_array(j);
+	for (size_t i = n > LINES ? n - LINES : 0; i < n; i++) {
+		const struct event *line = &last[i % (LINES + 1)];
+
+		emit_object(j);
+		emit_put_string(j, "time", log_time(&line->at, time));
+		emit_put_string(j, "id", line->id);
+		emit_put_string(j, "stream", events_kind_name(line->kind));
+		emit_bytes(emit_key(j, "line"), line->text, line->len);
+		emit_object_end(j);
+	}
+	emit_array_end(j);
+}
+
 /* Writes the value at p behind a key, or a number behind a metric's name. */
 static void
 put_value(struct status *st, enum form form, const void *p)
@@ -447,6 +480,9 @@ put_value(struct status *st, enum form form, const void *p)
 				emit_put_uint(
 				    j, process_end_name(end), counts[end]);
 		emit_object_end(j);
+		break;
+	case FORM_OUTPUT:
+		put_output(st, status_string(st, *(const size_t *)p));
 		break;
 	case FORM_KEEPERS:
 		emit_array(j);

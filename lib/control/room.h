@@ -75,6 +75,7 @@ enum status_has {
 	HAS_PROCINFO = 1 << 18, /* likewise */
 	HAS_IDLE = 1 << 19,
 	HAS_BUSY = 1 << 20,
+	HAS_OUTPUT = 1 << 21,
 };
 
 struct status_worker {

@@ -141,7 +141,8 @@ take_template(
 }
 
 static void
-take_app(struct status *st, struct status_app *a, const struct group *g)
+take_app(
+    struct status *st, struct status_app *a, const struct group *g, bool alone)
 {
 	const struct conf_app *conf = g->conf;
 	const char *wrong = backlog_wrong_port(g);
@@ -162,6 +163,10 @@ take_app(struct status *st, struct status_app *a, const struct group *g)
 	if (g->size.set)
 		a->has |= HAS_RESIZED;
 
+	/* Of all apps that would be much. */
+	if (conf->program.output == CONF_OUTPUT_LOG &&
+	    (alone || st->sup->pool.apps[g->app].failed))
+		a->has |= HAS_OUTPUT;
 	a->failure =
 	    keep_reason(st, wrong[0] != '\0' ? wrong : group_failure(g, why));
 	if (wrong[0] == '\0' && a->failure != STATUS_NO_STRING)
@@ -200,7 +205,8 @@ take_apps(struct status *st, const char *app, uint32_t *by)
 	st->apps = calloc(st->napps + 1, sizeof(*st->apps));
 	for (uint32_t n = 0; n < s->pool.napps && st->apps != NULL; n++)
 		if (by[n] != 0)
-			take_app(st, &st->apps[by[n] - 1], s->groups[n]);
+			take_app(st, &st->apps[by[n] - 1], s->groups[n],
+			    app != NULL);
 	return st->apps != NULL;
 }
 

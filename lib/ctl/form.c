@@ -351,7 +351,7 @@ void
 details_put(const json_t *status, struct text *out)
 {
 	const char *state = form_string(status, "state");
-	json_t *app, *worker, *without = NULL;
+	json_t *app, *worker, *line, *without = NULL;
 	size_t i, j;
 
 	form_put(out, status, "apppoold {version}, pid {pid}, up {uptime:t}");
@@ -397,6 +397,14 @@ details_put(const json_t *status, struct text *out)
 			    "{sessions:4} {requests:7} {age:6t} "
 			    "{busy_for|idle_for:6t} {rss:6b} {cpu:6t}"
 			    "[ {status}][ \"{request}\"]\n");
+		}
+		state = form_string(app, "state");
+		if (state == NULL || strcmp(state, "failed") != 0)
+			continue;
+		json_array_foreach(json_object_get(app, "last_output"), j, line)
+		{
+			form_put(
+			    out, line, "  {time} {stream:-6} {id}: {line}\n");
 		}
 	}
 	if (without != NULL)

@@ -111,12 +111,13 @@ testAFollowerSeesLinesAsTheyComeUntilTheDaemonEnds() {
 
 # A client that stops reading, while 200,000 lines come.
 testAFollowerThatIsTooSlowLearnsHowManyLinesItHasMissed() {
-	prints web 'while ! [ -e "'"$DIR"'/go2" ]; do sleep 0.01; done
-	seq 1 200000' | conf
+	prints web 'echo begun
+	while ! [ -e "'"$DIR"'/go2" ]; do sleep 0.01; done
+	seq 2 200000' | conf
 	pool_run
 	start_process "$APPPOOLCTL" -s "$DIR/control.sock" logs -f \
 	    >"$DIR/followed"
-	await status_is 1 apps web processes
+	await grep -q 'begun$' "$DIR/followed"
 	pause_process "$STARTED"
 	: >"$DIR/go2"
 	wait_for $((6 * LIMIT)) has_line 200000 || fail 'not all was printed'
@@ -163,6 +164,31 @@ testALongLineIsCut() {
 	pool_run
 	await has_line next
 	assertEquals $((1024 + 18)) "$(lines | head -n 1 | wc -m)"
+}
+
+testTheStatusOfAFailedAppEndsWithItsLastLines() {
+	{
+		fails bad 'echo starting; seq 1 11; echo "no database" >&2'
+		prints web 'echo one'
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	ctl status bad >"$DIR/shown"
+	assertEquals 10 "$(grep -cE '^  [^ ]*Z std(out|err) [a-z0-9]{8}: ' \
+	    "$DIR/shown")"
+	assertEquals 10 "$(tail -n 10 "$DIR/shown" | grep -c ': ')"
+	assertTrue 'the reason is there' \
+	    "tail -n 10 '$DIR/shown' | grep -q ' stderr .*: no database'"
+	assertTrue 'since when' "grep -qE \
+	    '^  failed since [0-9-]*T[0-9:]*Z \([0-9.]*m?s ago\)' '$DIR/shown'"
+	assertEquals 10 "$(status apps bad last_output '*' line | wc -l)"
+	assertEquals null "$(status apps web last_output)"
+	await has_line one web
+	assertEquals one "$(ctl -j status web | "$PYTHON" -c '
+import json, sys
+app, = json.load(sys.stdin)["apps"]
+print(app["last_output"][0]["line"])
+assert app["state_for"] <= app["workers"][0]["age"]')"
 }
 
 . tests/e2e/lib.sh

@@ -50,6 +50,7 @@ end(void)
 			free(sup.workers[n]->status);
 		free(sup.workers[n]);
 	}
+	free(sup.events.mem);
 	standing_end();
 }
 
@@ -299,6 +300,62 @@ TEST(a_failed_app_shows_when_it_is_tried_again)
 	CHECK(has("web: failed, native, next start in 40.0s\n"
 		  "  failed since "));
 	CHECK(has("Z (20.0s ago)\n"));
+}
+
+/* So many lines of an app, whose texts are numbers from 0 on. */
+static void
+print(const char *app, unsigned count)
+{
+	char line[16];
+	struct event event = {
+		.kind = EVENT_STDERR, .app = app, .id = "ab12cd34", .text = line
+	};
+
+	if (sup.events.mem == NULL)
+		sup.events.mem = malloc(EVENTS_SIZE);
+	for (unsigned i = 0; i < count; i++) {
+		event.len = (size_t)snprintf(line, sizeof(line), "%u", i);
+		events_put(&sup.events, &event);
+	}
+}
+
+#define PRINTED(n) \
+	"{\"time\":\"1970-01-01T00:00:00.000Z\",\"id\":\"ab12cd34\"," \
+	"\"stream\":\"stderr\",\"line\":\"" n "\"}"
+
+TEST(a_failed_app_ends_with_its_last_ten_lines)
+{
+	struct action a;
+
+	(void)add(&web);
+	print("web", 13);
+	while (pool_next_action(&sup.pool, &a))
+		if (a.kind == ACTION_SPAWN)
+			pool_spawn_failed(&sup.pool, a.process, false, now);
+	print("job", 25);
+	(void)shown(NULL, true);
+	CHECK(has("\"last_output\":[" PRINTED("3") "," PRINTED("4") ","));
+	CHECK(has("," PRINTED("12") "],"));
+	(void)shown(NULL, false);
+	CHECK(has("\n  1970-01-01T00:00:00.000Z stderr ab12cd34: 3\n"));
+	CHECK(has("Z stderr ab12cd34: 12\n") &&
+	    strcmp(strstr(text.data, ": 12\n"), ": 12\n") == 0);
+}
+
+TEST(lines_of_an_app_that_has_not_failed_are_shown_of_it_alone)
+{
+	(void)add(&web);
+	settle(true);
+	print("web", 1);
+	(void)shown(NULL, true);
+	CHECK(has("\"last_output\":null,"));
+	(void)shown("web", true);
+	CHECK(has("\"last_output\":[" PRINTED("0") "],"));
+	(void)shown("web", false);
+	CHECK(strstr(text.data, "ab12cd34: 0") == NULL);
+	web.program.output = CONF_OUTPUT_NULL;
+	(void)shown("web", true);
+	CHECK(has("\"last_output\":null,"));
 }
 
 TEST(a_living_worker_is_measured)
