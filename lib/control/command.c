@@ -114,6 +114,50 @@ run_events(struct client *cl)
 	follow_free(f);
 }
 
+/* --- health ------------------------------------------------------------- */
+
+/*
+ * Tells why the app cannot serve, if it cannot. One without a minimum needs no
+ * process before its first connection.
+ */
+static void
+tell_unwell(struct client *cl, const struct group *g)
+{
+	const struct app *a = &g->sup->pool.apps[g->app];
+	const char *name = g->conf->name, *wrong = backlog_wrong_port(g);
+	char why[GROUP_FAILURE_MAX];
+
+	(void)group_failure(g, why);
+	if (a->phase != APP_RUNNING)
+		client_error(cl, "%s is %s", name, app_state_name(a));
+	else if (wrong[0] != '\0')
+		client_error(cl, "%s: %s", name, wrong);
+	else if (a->failed)
+		client_error(cl, "%s has failed: %s", name, why);
+	else if (app_ready(a) == 0 && a->options.min_processes > 0)
+		client_error(cl, "%s has no ready process%s%s", name,
+		    why[0] == '\0' ? "" : ": ", why);
+}
+
+/* The answer is one line, of the first app that is not well. */
+static void
+run_health(struct client *cl)
+{
+	const struct supervisor *s = cl->all->sup;
+	const struct group *g = NULL;
+
+	if (!set_app(cl, cl->said.words[1]))
+		return;
+	if (s->stopping)
+		client_error(cl, "the daemon is stopping");
+	while (cl->out.len == 0 && (g = group_next(s, g)) != NULL)
+		if (cl->app == NULL ? !g->closing
+				    : g == target_lookup(s, cl->app))
+			tell_unwell(cl, g);
+	if (cl->out.len == 0)
+		client_tell(cl, "well");
+}
+
 /* --- wait --------------------------------------------------------------- */
 
 /*
@@ -526,6 +570,7 @@ command_split(char *line, size_t len, struct command_line *out)
 static void (*const runs[COMMANDS])(struct client *) = {
 	[COMMAND_APPS] = run_apps,
 	[COMMAND_EVENTS] = run_events,
+	[COMMAND_HEALTH] = run_health,
 	[COMMAND_HELP] = run_help,
 	[COMMAND_LISTENERS] = run_listeners,
 	[COMMAND_LOGS] = run_events,

@@ -20,7 +20,7 @@
 #define APPEARS TSPAN_SECONDS(10)
 #define TIMEOUT_MAX TSPAN_SECONDS(86400)
 
-/* Of top: a daemon that takes longer has something better to do. */
+/* Of top and health: a daemon that takes longer has something better to do. */
 #define PATIENCE TSPAN_SECONDS(5)
 #define INTERVAL TSPAN_SECONDS(2)
 #define INTERVAL_MIN TSPAN_MSECONDS(100)
@@ -112,6 +112,10 @@ static const char *const more[COMMANDS] = {
 	[COMMAND_EVENTS] = "Starts, ends and their reasons, failures, "
 			   "refusals, reloads, EVENT of workers.\n"
 			   "With -j: an object a line.",
+	[COMMAND_HEALTH] = "Exit status 0: each app, or this one, has a ready "
+			   "process. 1: one has none, has\n"
+			   "failed, or is stopped or drained; a line says which. 69: "
+			   "no daemon.",
 	[COMMAND_HELP] = "Needs no daemon.",
 	[COMMAND_LISTENERS] = "They are written as in pool.conf.",
 	[COMMAND_LOGS] = "Standard output and standard error of all processes, "
@@ -445,6 +449,9 @@ run_line(struct line *l)
 		if (line_value(l, OPTION_FOLLOW) != NULL)
 			*end++ = "-f";
 		return ask_daemon(&l->daemon, words, stdout);
+	case COMMAND_HEALTH:
+		l->daemon.timeout = PATIENCE;
+		break;
 	case COMMAND_METRICS:
 		if (line_value(l, OPTION_OPENMETRICS) != NULL)
 			*end++ = "openmetrics";
