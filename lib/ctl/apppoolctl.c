@@ -112,10 +112,11 @@ static const char *const more[COMMANDS] = {
 	[COMMAND_EVENTS] = "Starts, ends and their reasons, failures, "
 			   "refusals, reloads, EVENT of workers.\n"
 			   "With -j: an object a line.",
-	[COMMAND_HEALTH] = "Exit status 0: each app, or this one, has a ready "
-			   "process. 1: one has none, has\n"
-			   "failed, or is stopped or drained; a line says which. 69: "
-			   "no daemon.",
+	[COMMAND_HEALTH] =
+	    "Exit status 0: each app, or this one, has a ready "
+	    "process. 1: one has none, has\n"
+	    "failed, or is stopped or drained; a line says which. 69: "
+	    "no daemon.",
 	[COMMAND_HELP] = "Needs no daemon.",
 	[COMMAND_LISTENERS] = "They are written as in pool.conf.",
 	[COMMAND_LOGS] = "Standard output and standard error of all processes, "

@@ -54,7 +54,7 @@
  */
 #define SOCKET_BYTES (34 * 1024)
 
-/* The time in which the keeper tells the last line of a worker. */
+/* The time in which the keeper has read the output of a dead worker. */
 #define LINE_PATIENCE TSPAN_MSECONDS(250)
 
 /* Before something is said again for which there was no room. */
@@ -242,20 +242,20 @@ keeper_move(struct output *o, bool said)
 }
 
 static void
-keeper_answer(struct output *o, const char *line, size_t len, tstamp now)
+keeper_answer(struct output *o, tstamp now)
 {
-	void (*last_line)(void *, const char *, size_t, tstamp) = o->last_line;
+	void (*over)(void *, tstamp) = o->over;
 
 	timer_set(&o->app->all->sup->loop.timers, &o->patience, TSTAMP_NEVER);
-	o->last_line = NULL;
-	if (last_line != NULL)
-		last_line(o->arg, line, len, now);
+	o->over = NULL;
+	if (over != NULL)
+		over(o->arg, now);
 }
 
 static void
 keeper_lose_patience(struct timer *t, tstamp now)
 {
-	keeper_answer(TIMER_OWNER(t, struct output, patience), "", 0, now);
+	keeper_answer(TIMER_OWNER(t, struct output, patience), now);
 }
 
 struct output *
@@ -340,14 +340,13 @@ keeper_give_up(struct output *o, bool here, tstamp now)
 		keeper_move(o, true);
 		return;
 	}
-	keeper_answer(o, "", 0, now);
+	keeper_answer(o, now);
 	keeper_free_output(o);
 }
 
 bool
-keeper_leave(struct output **of,
-    void (*last_line)(void *arg, const char *line, size_t len, tstamp now),
-    void *arg, tstamp now)
+keeper_leave(struct output **of, void (*over)(void *arg, tstamp now), void *arg,
+    tstamp now)
 {
 	struct output *o = *of;
 	struct keepers *all;
@@ -355,15 +354,15 @@ keeper_leave(struct output **of,
 	if (o == NULL)
 		return false;
 	all = o->app->all;
-	/* Without its pipes, or a keeper that reads them, there is no line. */
+	/* Without its pipes, or a keeper that reads them, there is no more. */
 	if (o->gone || o->ends[0] == -1 || all->current == NULL)
-		last_line = NULL;
-	if (last_line == NULL)
+		over = NULL;
+	if (over == NULL)
 		*of = NULL;
-	o->last_line = last_line;
+	o->over = over;
 	o->arg = arg;
 	timer_set(&all->sup->loop.timers, &o->patience,
-	    last_line == NULL ? TSTAMP_NEVER : now + LINE_PATIENCE);
+	    over == NULL ? TSTAMP_NEVER : now + LINE_PATIENCE);
 	if (o->gone)
 		return false;
 	o->gone = true;
@@ -374,7 +373,7 @@ keeper_leave(struct output **of,
 	}
 	keeper_move(o, false);
 	keeper_hasten(all);
-	return last_line != NULL;
+	return over != NULL;
 }
 
 /* --- taking back ------------------------------------------------------- */
@@ -465,10 +464,6 @@ keeper_heard(
 	case KEEPER_ERRORS:
 	case KEEPER_LEFT_OUT:
 		lines = whole ? keeper_log(all, packet, len) : 0;
-		break;
-	case KEEPER_LAST_LINE:
-		if (told == KEEPER_LEAVE && whole)
-			keeper_answer(o, rest, len - KEEPER_HEAD, now);
 		break;
 	case KEEPER_TAKEN:
 		if (told != KEEPER_TAKE || !whole)

@@ -72,9 +72,9 @@ struct output {
 	int its_ends[KEEPER_HOLD_FDS]; /* to write, until it has them; -1 */
 	bool held; /* the keeper has it, too */
 	bool gone; /* the worker is */
-	struct timer patience; /* set: its last line is waited for */
-	/* The line, or none (len 0); may free the worker. NULL: told. */
-	void (*last_line)(void *arg, const char *line, size_t len, tstamp now);
+	struct timer patience; /* set: its last lines are waited for */
+	/* They are there, or do not come; may free the worker. NULL: told. */
+	void (*over)(void *arg, tstamp now);
 	void *arg;
 };
 
@@ -148,16 +148,15 @@ struct output *keeper_hold(struct group *g, const char *id, uint32_t process,
 void keeper_ends_given(struct output *o);
 
 /*
- * The worker is gone, or *o NULL: all that it has printed is logged. last_line
- * is told the last line on standard error after that, or within a quarter of a
- * second none, and the output is the caller's until then. False: it is not
- * told, and *o is NULL, as after a second call with NULL.
+ * The worker is gone, or *o NULL: all that it has printed is logged. over is
+ * called after that, or after a quarter of a second, and the output is the
+ * caller's until then. False: it is not called, and *o is NULL, as after a
+ * second call with NULL.
  */
-bool keeper_leave(struct output **o,
-    void (*last_line)(void *arg, const char *line, size_t len, tstamp now),
+bool keeper_leave(struct output **o, void (*over)(void *arg, tstamp now),
     void *arg, tstamp now);
 
-/* Whether it is read, or will be; whether its last line is still to come. */
+/* Whether it is read, or will be; whether its last lines are still to come. */
 static inline bool
 keeper_reads(const struct output *o)
 {

@@ -5,6 +5,7 @@
  */
 
 #include <assert.h>
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +173,6 @@ worker_free(struct worker *w)
 		s->workers[w->process] = NULL;
 		TAILQ_REMOVE(&w->group->workers, w, next);
 	}
-	free(w->leaving.last_line);
 	free(w->status);
 	free(w);
 }
@@ -279,6 +279,35 @@ death_ended_session(const struct worker *w)
 	    w->leaving.death.signal == 0 && x->handed > 0;
 }
 
+/*
+ * The last line on standard error that is not blank, without blanks around it.
+ * Gives its length; 0: none is known.
+ */
+static int
+death_last_line(const struct worker *w, const char **out)
+{
+	struct events_place place = { .output = true };
+	struct event line;
+	size_t len = 0;
+
+	while (events_next(&w->sup->events, &place, &line)) {
+		if (line.kind != EVENT_STDERR || strcmp(line.id, w->id) != 0)
+			continue;
+		while (line.len > 0 &&
+		    isspace((unsigned char)line.text[line.len - 1]))
+			line.len--;
+		if (line.len == 0)
+			continue;
+		while (isspace((unsigned char)*line.text)) {
+			line.text++;
+			line.len--;
+		}
+		*out = line.text;
+		len = line.len;
+	}
+	return (int)len;
+}
+
 /* False: that is no failure of its own. session: that it died in, or "". */
 static bool
 death_explain(
@@ -287,7 +316,8 @@ death_explain(
 	const struct process *x = &w->sup->pool.processes[w->process];
 	const struct app_options *o = &w->sup->pool.apps[x->app].options;
 	const struct reap_death *d = &w->leaving.death;
-	const char *when = session, *line = w->leaving.last_line;
+	const char *when = session, *line = "";
+	int len;
 	bool clean = d->signal == 0 && d->status == 0, served;
 	char how[64];
 
@@ -314,10 +344,11 @@ death_explain(
 		when = " within min_server_life";
 	else if (clean && session[0] == '\0')
 		when = " without a session";
-	(void)snprintf(buf, size, "%s%s%s%s%s",
+	len = w->leaving.asked ? death_last_line(w, &line) : 0;
+	(void)snprintf(buf, size, "%s%s%s%s%.*s",
 	    reap_explain(d, how, sizeof(how)), when,
 	    w->leaving.starved ? ", perhaps for want of memory" : "",
-	    line != NULL ? ": " : "", line != NULL ? line : "");
+	    len > 0 ? ": " : "", len, line);
 	return true;
 }
 
@@ -331,13 +362,13 @@ death_explain(
  *
  *	wait		What is being taken back from it comes first.
  *	hear		What it has said still counts.
- *	ask		One that was never ready has no connections: so the pool
- *			learns of its death when all is known that its failure,
- *			and that of the app, is told with.
+ *	hear out	One that was never ready has no connections: so the pool
+ *			learns of its death when all that it has printed is
+ *			there, of which its failure is told with the last line.
  *	pool_died	From here on others may be started in its place.
  *	take_back	What it had not received goes back to the queue.
- *	ask		Of one that was ready the last line comes behind that:
- *			its connections shall not wait for it.
+ *	hear out	Of one that was ready that comes behind: its connections
+ *			shall not wait for it.
  *	end		The log tells of the end after all that the process has
  *			printed. The struct is freed, and the number with it.
  */
@@ -371,19 +402,17 @@ leaving_hear(struct worker *w, tstamp now)
 }
 
 static void
-leaving_answered(void *arg, const char *line, size_t len, tstamp now)
+leaving_heard_out(void *arg, tstamp now)
 {
 	struct worker *w = arg;
 
 	w->output = NULL;
-	if (len > 0)
-		w->leaving.last_line = strndup(line, len);
 	death_go_on(w, now);
 }
 
 /* Once, for a line that may explain a failure; of SIGKILL none can tell. */
 static bool
-leaving_ask(struct worker *w, tstamp now)
+leaving_hear_out(struct worker *w, tstamp now)
 {
 	char why[WHY_MAX];
 
@@ -391,13 +420,14 @@ leaving_ask(struct worker *w, tstamp now)
 	    !death_explain(w, "", why, sizeof(why)))
 		return true;
 	w->leaving.asked = true;
-	return !keeper_leave(&w->output, leaving_answered, w, now);
+	return !keeper_leave(&w->output, leaving_heard_out, w, now);
 }
 
 static bool
-leaving_ask_unready(struct worker *w, tstamp now)
+leaving_hear_out_unready(struct worker *w, tstamp now)
 {
-	return w->sup->pool.processes[w->process].ready || leaving_ask(w, now);
+	return w->sup->pool.processes[w->process].ready ||
+	    leaving_hear_out(w, now);
 }
 
 static bool
@@ -479,8 +509,8 @@ death_go_on(struct worker *w, tstamp now)
 {
 	/* A step is over, or else goes on when it has its answer. */
 	static bool (*const steps[])(struct worker *, tstamp) = { leaving_wait,
-		leaving_hear, leaving_ask_unready, leaving_pool_died,
-		leaving_take_back, leaving_ask, leaving_end };
+		leaving_hear, leaving_hear_out_unready, leaving_pool_died,
+		leaving_take_back, leaving_hear_out, leaving_end };
 
 	while (steps[w->leaving.step++](w, now))
 		continue;

@@ -59,8 +59,7 @@ struct leaving {
 	unsigned step; /* the next one */
 	struct reap_death death; /* all zero before */
 	bool starved; /* killed, perhaps for want of memory */
-	bool asked; /* for its last line on stderr */
-	char *last_line; /* owned; NULL: not known, or none */
+	bool asked; /* for the last lines that it has printed */
 	bool backs_off; /* NEWS_BACKOFF is told after its end */
 };
 

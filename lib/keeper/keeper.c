@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -50,8 +49,6 @@
 struct source {
 	struct source *next;
 	int fd;
-	char *last; /* last line that was not blank; NULL: none, or not known */
-	size_t last_len;
 	char *line; /* what is not passed on yet; NULL: nothing */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
@@ -114,34 +111,6 @@ keeper_does(const char *head)
 
 /* --- lines ------------------------------------------------------------- */
 
-/* Notes the last line of these that is not blank, without blanks around it. */
-static void
-keeper_note_last(struct source *s, const char *lines, size_t len)
-{
-	const char *newline;
-
-	while (len > 0 && isspace((unsigned char)lines[len - 1]))
-		len--;
-	if (len == 0)
-		return;
-	newline = memrchr(lines, '\n', len);
-	if (newline != NULL) {
-		len -= (size_t)(newline + 1 - lines);
-		lines = newline + 1;
-	}
-	while (isspace((unsigned char)*lines)) {
-		len--;
-		lines++;
-	}
-	if (len > KEEPER_LAST_LINE_MAX)
-		len = KEEPER_LAST_LINE_MAX;
-	free(s->last);
-	s->last = malloc(len);
-	s->last_len = s->last == NULL ? 0 : len;
-	if (s->last != NULL)
-		memcpy(s->last, lines, len);
-}
-
 /*
  * Says text[from .. end), without a newline at its end, behind a head, which
  * overwrites what has been said, or stands in the place of the first head.
@@ -151,8 +120,6 @@ keeper_say_text(struct source *s, char verb, size_t from, size_t end)
 {
 	char *at = text + from - s->head_len;
 
-	if (verb == KEEPER_ERRORS)
-		keeper_note_last(s, text + from, end - from);
 	memcpy(at, s->head, s->head_len);
 	at[0] = verb;
 	keeper_say(at, (size_t)(text + end - at), -1);
@@ -257,32 +224,31 @@ keeper_read(struct source *s)
 }
 
 /*
- * Passes on what a dead worker has left, the beginning of a line as a line; or
- * tells how much there is beyond what is allowed.
+ * Passes on what a dead worker has left, the beginning of a line as a line, and
+ * the last line even beyond what is allowed; tells how much there is else.
  */
 static void
 keeper_read_last(struct source *s)
 {
+	size_t len, from = 0, end;
+	const char *newline;
 	uint32_t left;
 	ssize_t n;
-	size_t len;
 	int more = 0;
 
 	allowed = KEEPER_LAST_LINES;
-	len = keeper_read_lines(s, KEEPER_LAST_TEXT);
-	if (allowed > 0 && len > 0) {
-		keeper_say_text(s, s->head[0], 0, len);
-		len = 0;
-	} else if (allowed == 0) {
-		/* The last line is to be known even so. */
+	end = len = keeper_read_lines(s, KEEPER_LAST_TEXT);
+	if (allowed == 0) {
 		n = read(s->fd, text + len, KEEPER_LINE_MAX - len);
-		if (n > 0)
-			len += (size_t)n;
-		if (s->head[0] == KEEPER_ERRORS)
-			keeper_note_last(s, text, len);
+		len += n > 0 ? (size_t)n : 0;
+		end = len - (len > 0 && text[len - 1] == '\n');
+		newline = memrchr(text, '\n', end);
+		from = newline == NULL ? 0 : (size_t)(newline + 1 - text);
 	}
+	if (len > 0)
+		keeper_say_text(s, s->head[0], from, end);
 	(void)ioctl(s->fd, FIONREAD, &more);
-	left = (uint32_t)len + (uint32_t)more;
+	left = (uint32_t)from + (uint32_t)more;
 	if (left == 0)
 		return;
 	memcpy(text, &left, sizeof(left));
@@ -306,15 +272,12 @@ keeper_hold(const char *head, char verb, int fd)
 	sources = s;
 }
 
-/* Takes leave of the pipes of a worker; tells the last line, or none. */
+/* Takes leave of the pipes of a worker. */
 static void
 keeper_leave(const char *id)
 {
-	char buf[KEEPER_HEAD + KEEPER_LAST_LINE_MAX] = { KEEPER_LAST_LINE };
-	size_t len = KEEPER_HEAD;
 	struct source **at = &sources, *s;
 
-	memcpy(buf + 1, id, KEEPER_ID_LEN);
 	while ((s = *at) != NULL) {
 		if (memcmp(s->head + 1, id, KEEPER_ID_LEN) != 0) {
 			at = &s->next;
@@ -323,18 +286,12 @@ keeper_leave(const char *id)
 		*at = s->next;
 		keeper_does(s->head);
 		keeper_read_last(s);
-		if (s->last != NULL) {
-			len = KEEPER_HEAD + s->last_len;
-			memcpy(buf + KEEPER_HEAD, s->last, s->last_len);
-		}
 		(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
 		(void)close(s->fd);
 		if (unfinished == s)
 			unfinished = NULL;
-		free(s->last);
 		free(s);
 	}
-	keeper_say(buf, len, -1);
 }
 
 static void

@@ -43,14 +43,9 @@
 
 /*
  * Down: the same of a dead worker, whose pipes are read to their end. The
- * daemon has them, too: so this is not their last close. Up, after all that it
- * has printed: KEEPER_LAST_LINE, the identifier, and the last line on standard
- * error that is not blank, without blanks around it and cut after
- * KEEPER_LAST_LINE_MAX bytes.
+ * daemon has them, too: so this is not their last close.
  */
 #define KEEPER_LEAVE 'L'
-#define KEEPER_LAST_LINE 'W'
-#define KEEPER_LAST_LINE_MAX 128
 
 /*
  * Down: an identifier and a name, and the worker's end of its channel; for a
@@ -86,8 +81,9 @@
 #define KEEPER_TEXT (8192 - KEEPER_HEAD_MAX)
 
 /*
- * Of what a dead worker has left in a pipe so much is passed on. Up: an
- * identifier, a name, and the number of the other bytes, a uint32_t.
+ * Of what a dead worker has left in a pipe so much is passed on, and the last
+ * line. Up: an identifier, a name, and the number of the other bytes, a
+ * uint32_t.
  */
 #define KEEPER_LAST_LINES 1024
 #define KEEPER_LAST_TEXT 65536

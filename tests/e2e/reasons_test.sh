@@ -96,6 +96,22 @@ testACrashInASessionIsToldWithTheLastLineOnStderr() {
 	assertContains "$(status apps web last_failure)" ': assertion failed'
 }
 
+testTheLastLineOnStderrIsNotBlankAndHasNoBlanksAroundIt() {
+	begins 'start_limit = 1' app bad \
+	    --print-error 'first\n\t the reason \r\n \t\n\n' --exit-at-once 3
+	await status_is failed apps bad state
+	assertEquals 'exited with status 3 before it was ready: the reason' \
+	    "$(status apps bad last_failure | cut -d';' -f1)"
+}
+
+testTheLastOfMoreLinesThanAreLoggedIsTold() {
+	printf '%s\n' 'seq 1 9000 >&2; echo "the reason" >&2; exit 3' \
+	    >"$DIR/bad.sh"
+	begins 'handoff = none start_limit = 1' job bad /bin/sh "$DIR/bad.sh"
+	await status_is failed apps bad state
+	assertContains "$(status apps bad last_failure)" ': the reason'
+}
+
 testAKeeperThatIsStuckHoldsUpNoRestart() {
 	starts 'restart_delay = 10ms min_server_life = 0' \
 	    app web --print-error 'what\n'
@@ -103,7 +119,7 @@ testAKeeperThatIsStuckHoldsUpNoRestart() {
 	pause_process "$keeper"
 	web 'exit 3' >/dev/null 2>&1
 	await status_is 1 apps web exits failure
-	await grep -q 'exited with status 3 in a session of [0-9.]* s (failure)' \
+	await grep -q 'exited with status 3 in a session of [0-9.]* s: what (fail' \
 	    "$DIR/log"
 	kill -CONT "$keeper"
 }

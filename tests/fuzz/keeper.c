@@ -1,8 +1,8 @@
 /*
  * Any bytes as what two workers print, one on standard output and one on
  * standard error: the keeper passes on each line, whole or cut after
- * KEEPER_LINE_MAX bytes, and tells how much it has left out. What it calls the
- * last line of standard error is one. Its pipes and its socket are memory.
+ * KEEPER_LINE_MAX bytes, and tells how much it has left out, of a dead worker
+ * before its last line, too. Its pipes and its socket are memory.
  *
  * The input is a list of steps: a byte that says which of them and by whom,
  * and what belongs to it.
@@ -14,7 +14,6 @@
 #include <sys/socket.h>
 
 #include <assert.h>
-#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +70,8 @@ static struct worker {
 	size_t heard; /* of it, by the daemon; a newline with what follows */
 	bool partly; /* a line was heard */
 	bool cut; /* that may be too long */
+	bool dead;
+	size_t skipped; /* bytes before its last line */
 	uint32_t left_out;
 } workers[WORKERS] = {
 	{ .id = "aaaaaaaa", .verb = KEEPER_OUTPUT },
@@ -96,6 +97,18 @@ hear_line(struct worker *w, const char *line, size_t len)
 {
 	if (w->partly)
 		end_line(w);
+	/* Beyond what is passed on there is the last line of all. */
+	if (w->dead && w->skipped == 0 &&
+	    (len > w->len - w->heard ||
+		memcmp(w->printed + w->heard, line, len) != 0)) {
+		size_t end = w->taken - (w->printed[w->taken - 1] == '\n');
+
+		assert(allowed == 0 && end > w->heard + len);
+		w->skipped = end - w->heard - len;
+		w->heard = end - len;
+		assert(w->printed[w->heard - 1] == '\n');
+		assert(memchr(line, '\n', len) == NULL);
+	}
 	assert(len <= w->len - w->heard);
 	assert(memcmp(w->printed + w->heard, line, len) == 0);
 	w->heard += len;
@@ -121,27 +134,6 @@ hear_lines(struct worker *w, const char *at, size_t len)
 	assert(lines <= KEEPER_LINES);
 }
 
-/* The last line begins one that the worker has printed, behind its blanks. */
-static void
-hear_last(const struct worker *w, const char *line, size_t len)
-{
-	const char *at = w->printed, *end = w->printed + w->len;
-
-	assert(len <= KEEPER_LAST_LINE_MAX && memchr(line, '\n', len) == NULL);
-	if (len == 0)
-		return;
-	assert(w->verb == KEEPER_ERRORS && !isspace((unsigned char)line[0]));
-	for (;;) {
-		while (at < end && *at != '\n' && isspace((unsigned char)*at))
-			at++;
-		if ((size_t)(end - at) >= len && memcmp(at, line, len) == 0)
-			return;
-		at = memchr(at, '\n', (size_t)(end - at));
-		assert(at != NULL);
-		at++;
-	}
-}
-
 static ssize_t
 fake_send(int sock, const void *buf, size_t len, int fd)
 {
@@ -153,10 +145,6 @@ fake_send(int sock, const void *buf, size_t len, int fd)
 		if (memcmp(workers[i].id, at + 1, KEEPER_ID_LEN) == 0)
 			w = &workers[i];
 	assert(w != NULL);
-	if (at[0] == KEEPER_LAST_LINE) {
-		hear_last(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
-		return (ssize_t)len;
-	}
 	assert(w->left_out == 0 && strcmp(at + KEEPER_HEAD, APP) == 0);
 	if (at[0] == w->verb) {
 		hear_lines(w, at + HEAD, len - HEAD);
@@ -223,6 +211,8 @@ come(int i)
 	w->len = w->taken = w->heard = 0;
 	w->partly = w->cut = false;
 	w->left_out = 0;
+	w->dead = false;
+	w->skipped = 0;
 	keeper_hold(head, w->verb, i);
 }
 
@@ -232,8 +222,9 @@ go(int i)
 	struct worker *w = &workers[i];
 	size_t left;
 
+	w->dead = true;
 	keeper_leave(w->id);
-	left = w->len - w->heard;
+	left = w->skipped + w->len - w->heard;
 	assert(w->left_out <= left);
 	/* The newline was read with its line; and the rest of one too long. */
 	if (!w->cut)

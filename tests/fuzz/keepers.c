@@ -186,8 +186,7 @@ static void
 say_verb(const struct keeper *k, struct input *in)
 {
 	static const char verbs[] = { KEEPER_OUTPUT, KEEPER_LEFT_OUT,
-		KEEPER_TAKEN, KEEPER_DONE, KEEPER_DONE, KEEPER_ERRORS,
-		KEEPER_LAST_LINE };
+		KEEPER_TAKEN, KEEPER_DONE, KEEPER_DONE, KEEPER_ERRORS };
 	char packet[KEEPER_HEAD + 256];
 	uint8_t what = next(in);
 	size_t len;
@@ -252,10 +251,6 @@ serve(struct keeper *k, bool answers)
 		break;
 	case KEEPER_LEAVE:
 		assert(n == KEEPER_HEAD + 4 && got.nfds == 0);
-		packet[0] = KEEPER_LAST_LINE;
-		if (answers)
-			(void)fdpass_send(k->h.fds[0], packet, KEEPER_HEAD, -1);
-		packet[0] = KEEPER_LEAVE;
 		break;
 	default:
 		assert(packet[0] == KEEPER_CLOSE);
