@@ -50,6 +50,7 @@ standing_add(struct conf_app *c, tstamp at)
 
 	g->sup = &sup;
 	g->conf = c;
+	g->config = sup.config;
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&keepers.stalled);
 	sup.keepers = &keepers;
