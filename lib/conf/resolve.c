@@ -230,7 +230,7 @@ resolve_owner(struct build *b, struct conf_app *app)
  * distributions nor the service manager (for users that it makes for a time)
  * give to anybody.
  */
-#define KEEPER_NAME "apppool-keeper"
+#define KEEPER_NAME "_apppoold"
 #define KEEPER_NUMBER 65530
 
 static void

@@ -152,8 +152,7 @@ TEST(keepers_have_a_user_that_no_app_has)
 	struct conf *conf;
 
 	SKIP_IF(geteuid() != 0, "needs root");
-	SKIP_IF(
-	    getpwnam("apppool-keeper") != NULL, "the package's user is here");
+	SKIP_IF(getpwnam("_apppoold") != NULL, "the package's user is here");
 	conf = conf_right(APP("user = nobody"));
 	NEED(conf != NULL);
 	CHECK(conf->keeper_changes);
