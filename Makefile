@@ -41,13 +41,14 @@ export BUILD BIN DESTDIR VERSION PREFIX SYSCONFDIR SBINDIR BINDIR LIBDIR \
     ZSHCOMPDIR INSTALL
 
 # CFLAGS, CPPFLAGS and LDFLAGS are the user's; what the code needs is apart.
-CFLAGS = -O2 -g
+CFLAGS ?= -O2 -g
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
     -Wpointer-arith -Wwrite-strings -Wvla -Wformat=2 -Wundef
 LIBBSD_CFLAGS = -isystem /usr/include/bsd -DLIBBSD_OVERLAY
 comma = ,
 ifeq ($(SANITIZE),)
-HARDEN = -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+HARDEN = -fstack-protector-strong $(if $(findstring FORTIFY,$(CPPFLAGS)),,\
+    -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
 else
 HARDEN = -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
     -fno-omit-frame-pointer
