@@ -50,10 +50,17 @@ ${example##*/}' ]"
 }
 
 testEverySampleWorkerIsInstalled() {
-	for worker in hello AppPool.pm AppPoolJobs.pm apppool.py apppool.rb \
-	    apppool_http.py apppool_jobs.py hello.py stampede.py apppool-jobs \
-	    apppool-jobs-perl apppool-psgi apppool-rack apppool-wsgi; do
+	for worker in hello hello.py stampede.py apppool-jobs apppool-jobs-perl \
+	    apppool-psgi apppool-rack apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
+	done
+}
+
+testTheModulesOfWorkersAreInstalledAndNoPrograms() {
+	for module in AppPool.pm AppPoolJobs.pm apppool.py apppool.rb \
+	    apppool_http.py apppool_jobs.py; do
+		assertEquals "$module" 644 \
+		    "$(stat -c %a "$ROOT/usr/libexec/apppoold/$module")"
 	done
 }
 
