@@ -70,6 +70,10 @@ testInstallingTwiceInstallsTheSameFiles() {
 	assertEquals "$before" "$(installed)"
 }
 
+testInstallUnderDestdirSaysNothing() {
+	assertEquals '' "$(grep -vE '^(AR|CC|LINK) ' "$DIR/out")"
+}
+
 testTheInstalledProgramRuns() {
 	assertEquals 'apppoold 0.1.0' "$("$ROOT/usr/sbin/apppoold" -V)"
 }
@@ -143,6 +147,22 @@ installed_here() {
 	here true 2>/dev/null || { skip 'unshare needs root'; return 1; }
 	[ ! -d "$DIR/prefix" ] || return 0
 	install_as install PREFIX="$DIR/prefix" SYSCONFDIR="$DIR/prefix/etc"
+	cp "$DIR/out" "$DIR/installed"
+}
+
+testTheCommandsThatInstallSaysRunHelloConf() {
+	installed_here || return 0
+	assertContains "$(cat "$DIR/installed")" "$DIR/prefix/share/man"
+	# Somebody may have the port; and here is no service manager.
+	steps=$(sed -n 's/^	//p' "$DIR/installed" |
+	    sed 's,^systemctl .*,apppoold -D,')
+	assertEquals 3 "$(echo "$steps" | wc -l)"
+	hello=$DIR/prefix/share/doc/apppoold/examples/hello.conf
+	sed -i "s/127.0.0.1:8080/127.0.0.1:$(free_port)/" "$hello"
+	said=$(here sh -ec "$steps
+	    apppoolctl stop" 2>&1)
+	assertEquals "$said" 0 $?
+	assertContains "$said" 'hello '
 }
 
 # steps EXAMPLE VERB: what its comment says to type that begins with the verb.
