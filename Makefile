@@ -130,14 +130,16 @@ FIGURES_TESTS = tests/e2e/agreement_test.sh
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
-    contrib/run tests/run tests/fresh tests/kernel tests/*/run tests/bench/php .ci/run) \
+    contrib/run contrib/debian/build tests/run tests/fresh tests/kernel \
+    tests/*/run tests/bench/php .ci/run) \
     $(shell find etc tests contrib -name '*.sh')
 
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan check check-all check-asan check-web check-fresh \
-    check-real check-kernel bench pareto fuzz fuzzers lint e2e-programs \
-    format-check shell-check install uninstall dist deps run clean FORCE
+    check-real check-kernel bench pareto fuzz fuzzers lint \
+    e2e-programs format-check shell-check install uninstall dist deb deps run \
+    clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
 .SECONDARY:
@@ -244,6 +246,10 @@ dist:
 	@mkdir -p build
 	git archive --prefix=apppoold-$(VERSION)/ \
 	    -o build/apppoold-$(VERSION).tar.gz HEAD
+
+# Debian packages of HEAD, in build/deb.
+deb:
+	@contrib/debian/build
 
 clean:
 	rm -rf $(BUILD) $(BIN)/apppoold $(BIN)/apppoolctl
