@@ -137,7 +137,7 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan check check-all check-asan check-web check-fresh \
-    check-real check-kernel bench pareto fuzz fuzzers lint \
+    check-real check-kernel check-deb bench pareto fuzz fuzzers lint \
     e2e-programs format-check shell-check install uninstall dist deb deps run \
     clean FORCE
 .DELETE_ON_ERROR:
@@ -203,6 +203,10 @@ check-real: deps
 check-kernel: deps
 	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
 	@tests/kernel $(FILES)
+
+# The packages of `make deb` on machines of their own, as root.
+check-deb:
+	@tests/package/run
 
 e2e-programs: $(E2E_PROGRAMS)
 
