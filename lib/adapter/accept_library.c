@@ -622,9 +622,11 @@ select_begin(int n, fd_set *readable)
 
 	if (readable == NULL || library.channel.fd == -1)
 		return -1;
+	/* A larger set than the usual is the program's to make. */
+	n = MIN(n, FD_SETSIZE);
 	while (fd < n && (!FD_ISSET(fd, readable) || !is_listener(fd)))
 		fd++;
-	if (fd == n)
+	if (fd >= n)
 		return -1;
 	FD_CLR(fd, readable);
 	FD_SET(library_polled(fd, false), readable);

@@ -164,6 +164,23 @@ testAProgramThatTakesTheNumberOfTheChannelIsServedBySeccomp() {
 	assert_flood 20
 }
 
+testASelectOverMoreDescriptorsThanUsualIsTheProgramsOwn() {
+	cat >"$DIR/select.pl" <<-'END'
+	open(my $listener, "+<&=", 0);
+	while (accept(my $client, $listener)) {
+	    my $set = "";
+	    vec($set, fileno($client), 1) = 1;
+	    vec($set, 2000, 1) = 0;
+	    select($set, undef, undef, 10);
+	    sysread($client, $_, 1000);
+	    syswrite($client, "got $_");
+	}
+	END
+	starts '' accepts web /usr/bin/perl "$DIR/select.pl"
+	assert_flood 20
+	assertEquals null "$(status apps web last_failure)"
+}
+
 testAStopLeavesTheSessionsOfThreadsToThem() {
 	starts 'max_processes = 1' accept web --hand-on
 	assertEquals library "$(by)"
