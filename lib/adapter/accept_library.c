@@ -303,8 +303,9 @@ library_begin(int fd)
 
 /*
  * No more connections come: when its sessions are over accept() says so, as of
- * a socket that was shut down, which ends FastCGI programs; what goes on is
- * sent stop_signal.
+ * a socket that was shut down, which ends FastCGI programs. What goes on is
+ * sent stop_signal, and at once what has threads: of these, the one that
+ * accepts may end alone.
  */
 static int
 library_end(bool blocks)
@@ -315,7 +316,7 @@ library_end(bool blocks)
 		if (REAL(poll)(NULL, 0, ASK_PAUSE) == -1)
 			return -1;
 	}
-	if (blocks && library.asks++ == 0)
+	if (blocks && library.asks++ == 0 && !has_threads())
 		return worker_error(EINVAL);
 	if (library.asks++ > ASKS_MAX)
 		_exit(1);

@@ -181,6 +181,27 @@ testASelectOverMoreDescriptorsThanUsualIsTheProgramsOwn() {
 	assertEquals null "$(status apps web last_failure)"
 }
 
+testAStopEndsAProgramWhoseMainThreadDoesNotAccept() {
+	cat >"$DIR/threaded.py" <<-'END'
+	import signal
+	import socket
+	import threading
+
+	listener = socket.socket(fileno=0)
+
+	def serve():
+	    while True:
+	        with listener.accept()[0] as client:
+	            client.sendall(b"got " + client.recv(1000))
+
+	threading.Thread(target=serve).start()
+	signal.pause()
+	END
+	starts 'max_processes = 1' accepts web "$PYTHON" "$DIR/threaded.py"
+	assert_flood 5
+	pool_stop
+}
+
 testAStopLeavesTheSessionsOfThreadsToThem() {
 	starts 'max_processes = 1' accept web --hand-on
 	assertEquals library "$(by)"
