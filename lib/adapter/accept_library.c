@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/param.h>
 #include <sys/select.h>
+#include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -24,6 +25,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -388,6 +390,31 @@ library_give(const struct channel_message *m, struct sockaddr *address,
 	return 0;
 }
 
+static void
+library_cancelled(void *unused)
+{
+	(void)unused;
+	atomic_store(&library.accepting, NULL);
+}
+
+/*
+ * Waits for a message where the thread may be cancelled, as in accept(), and
+ * nowhere else: what has come is the next one's. Returns 0, or -1 and EINTR.
+ */
+static int
+library_wait(void)
+{
+	char byte;
+	ssize_t n;
+
+	if (__libc_single_threaded)
+		return 0;
+	pthread_cleanup_push(library_cancelled, NULL);
+	n = recv(library.channel.fd, &byte, sizeof(byte), MSG_PEEK);
+	pthread_cleanup_pop(0);
+	return n == -1 && errno == EINTR ? -1 : 0;
+}
+
 static int
 library_receive(
     bool blocks, struct sockaddr *address, socklen_t *len, int flags)
@@ -400,6 +427,8 @@ library_receive(
 			return worker_error(EINVAL);
 		if (library.stopped)
 			return library_end(blocks);
+		if (blocks && !library.kept && library_wait() == -1)
+			return -1;
 		if (!library.kept &&
 		    channel_receive(library.channel.fd,
 			blocks ? 0 : MSG_DONTWAIT, m) == -1) {

@@ -181,6 +181,18 @@ testASelectOverMoreDescriptorsThanUsualIsTheProgramsOwn() {
 	assertEquals null "$(status apps web last_failure)"
 }
 
+testAThreadCanBeCancelledWhileItAccepts() {
+	rm -f "$DIR/cancel"
+	for ACCEPT_BY in seccomp auto; do
+		starts 'max_processes = 1' accept web --cancel "$DIR/cancel"
+		: >"$DIR/cancel"
+		await said cancelled
+		assert_flood 20
+		pool_stop
+		rm "$DIR/cancel" "$DIR/log"
+	done
+}
+
 testAStopEndsAProgramWhoseMainThreadDoesNotAccept() {
 	cat >"$DIR/threaded.py" <<-'END'
 	import signal

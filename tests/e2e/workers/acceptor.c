@@ -160,6 +160,14 @@ accept_with_threads(void)
 
 	if (opt.threads > THREADS_MAX)
 		errx(64, "too many threads");
+	if (opt.cancel != NULL) {
+		if (pthread_create(&threads[0], NULL, accept_all, NULL) != 0)
+			errx(71, "pthread_create");
+		(void)do_wait(opt.cancel);
+		(void)pthread_cancel(threads[0]);
+		pthread_join(threads[0], NULL);
+		fprintf(stderr, "cancelled\n");
+	}
 	for (long i = 1; i < opt.threads; i++)
 		if (pthread_create(&threads[i], NULL, accept_all, NULL) != 0)
 			errx(71, "pthread_create");

@@ -18,6 +18,7 @@ static struct {
 	const char *other; /* path of a socket of its own */
 	const char *say; /* to stderr, at the start */
 	const char *start_when; /* accept() once this file exists */
+	const char *cancel; /* till then in a thread, which is cancelled */
 	bool dup; /* the socket under another number only */
 	bool nonblock;
 	bool poll; /* before accept() */
@@ -45,6 +46,7 @@ static const struct option_row option_rows[] = {
 	{ "--other", KIND_TEXT, &opt.other },
 	{ "--say", KIND_TEXT, &opt.say },
 	{ "--start-when", KIND_TEXT, &opt.start_when },
+	{ "--cancel", KIND_TEXT, &opt.cancel },
 	{ "--dup", KIND_FLAG, &opt.dup },
 	{ "--nonblock", KIND_FLAG, &opt.nonblock },
 	{ "--poll", KIND_FLAG, &opt.poll },
