@@ -232,20 +232,27 @@ library_exit(int status, void *unused)
 	sessions_exit(status);
 }
 
-/*
- * The program cannot be served here: it is killed, or replaced, for that. The
- * thread waits until connections have ended in the one that accepts, or the
- * daemon has gone.
- */
+/* The program cannot be served here: it is killed, or replaced, for that. */
 static void
-library_unfit(const char *why)
+library_say_unfit(const char *why)
 {
 	const char *verb = library.channel.slot == -1 ? WIRE_FAIL : WIRE_UNFIT;
 	char text[128];
 	int len = snprintf(text, sizeof(text), "%s %s", verb, why);
-	struct pollfd hangup = { .fd = library.channel.fd };
 
 	(void)channel_say(library.channel.fd, text, (size_t)len);
+}
+
+/*
+ * The same; the thread waits until connections have ended in the one that
+ * accepts, or the daemon has gone.
+ */
+static void
+library_unfit(const char *why)
+{
+	struct pollfd hangup = { .fd = library.channel.fd };
+
+	library_say_unfit(why);
 	while (!library.stopped)
 		if (REAL(poll)(&hangup, 1, ASK_PAUSE) == 1)
 			_exit(1);
@@ -305,9 +312,9 @@ library_begin(int fd)
 
 /*
  * No more connections come: when its sessions are over accept() says so, as of
- * a socket that was shut down, which ends FastCGI programs. What goes on is
- * sent stop_signal, and at once what has threads: of these, the one that
- * accepts may end alone.
+ * a socket that was shut down, which ends FastCGI programs. A program that goes
+ * on is sent stop_signal. With threads it is sent that at once, for the thread
+ * that accepts may end alone.
  */
 static int
 library_end(bool blocks)
@@ -557,6 +564,51 @@ _exit(int status)
 
 HOOK void _Exit(int status) __attribute__((alias("_exit")));
 
+/*
+ * The program executes another one, or itself: the channel is closed then, and
+ * nobody would read what comes there, nor say what is over.
+ */
+static void
+library_executes(void)
+{
+	int error = errno;
+
+	/* A child, perhaps after vfork(), may execute what it wants. */
+	if (getpid() == library.pid) {
+		/* First: what is said to be over would bring another one. */
+		(void)apppool_retire();
+		library_say_unfit("it executes another program in its place");
+		(void)sessions_settle();
+	}
+	errno = error;
+}
+
+HOOK int
+execve(const char *path, char *const argv[], char *const env[])
+{
+	library_executes();
+	return REAL(execve)(path, argv, env);
+}
+
+HOOK int
+execv(const char *path, char *const argv[])
+{
+	return execve(path, argv, environ);
+}
+
+HOOK int
+execvpe(const char *file, char *const argv[], char *const env[])
+{
+	library_executes();
+	return REAL(execvpe)(file, argv, env);
+}
+
+HOOK int
+execvp(const char *file, char *const argv[])
+{
+	return execvpe(file, argv, environ);
+}
+
 HOOK int
 shutdown(int fd, int how)
 {
@@ -652,7 +704,7 @@ select_begin(int n, fd_set *readable)
 
 	if (readable == NULL || library.channel.fd == -1)
 		return -1;
-	/* A larger set than the usual is the program's to make. */
+	/* FD_ISSET() would end a program that has made a larger set. */
 	n = MIN(n, FD_SETSIZE);
 	while (fd < n && (!FD_ISSET(fd, readable) || !is_listener(fd)))
 		fd++;

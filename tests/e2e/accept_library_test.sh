@@ -164,6 +164,22 @@ testAProgramThatTakesTheNumberOfTheChannelIsServedBySeccomp() {
 	assert_flood 20
 }
 
+testAProgramThatExecutesItselfIsServedBySeccompFromThenOn() {
+	printf '%s\n' 'import os, socket, sys' \
+	    'listener = socket.socket(fileno=os.dup(0))' 'for i in range(3):' \
+	    '    with listener.accept()[0] as client:' \
+	    '        client.sendall(b"got " + client.recv(1000))' \
+	    'os.execv(sys.executable, [sys.executable] + sys.argv)' \
+	    >"$DIR/again.py"
+	starts 'max_processes = 2 stop_timeout = 1s' \
+	    accepts web "$PYTHON" "$DIR/again.py"
+	assert_flood 20
+	await said 'accepts by seccomp, not by the library: it executes another'
+	await status_is '20 0 0' apps web completed,lost,sessions
+	# These do not see the end of a daemon that is killed.
+	pool_stop
+}
+
 testASelectOverMoreDescriptorsThanUsualIsTheProgramsOwn() {
 	cat >"$DIR/select.pl" <<-'END'
 	open(my $listener, "+<&=", 0);
