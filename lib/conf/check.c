@@ -166,11 +166,12 @@ check_one_app(struct build *b, struct conf_app *app)
 	check_needs(b, app, "refork_after", app->refork_after > 0, "template",
 	    app->template);
 	if (app->template && app->handoff == CONF_HANDOFF_ACCEPT &&
-	    app->accept_by == CONF_ACCEPT_BY_SECCOMP &&
+	    app->accept_by != CONF_ACCEPT_BY_LIBRARY &&
+	    (app->accept_by == CONF_ACCEPT_BY_SECCOMP || o->concurrency > 1) &&
 	    both_sound(b, app, "template", "accept_by"))
 		build_say(b, app, SAID_MISTAKE, "template",
-		    "template = true needs the library: not accept_by = "
-		    "seccomp");
+		    "template = true needs the library: accept_by = library, "
+		    "or auto with concurrency = 1");
 	check_common(b, app, "command", app->program.command);
 	check_common(b, app, "environment", app->program.environment);
 	check_needs(b, app, "wait_for_request", app->parking.wait_for_request,

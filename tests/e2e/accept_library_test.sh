@@ -436,12 +436,14 @@ testAProgramThatCannotBeATemplateSaysWhyAndIsServedWithoutOne() {
 	assertEquals seccomp "$(by)"
 }
 
-testTemplateAndSeccompAreAMistake() {
-	ACCEPT_BY=seccomp php <<-END | conf
-	template = true
-	END
-	assertContains "$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)" \
-	    'template = true needs the library: not accept_by = seccomp'
+testATemplateWithoutTheLibraryIsAMistake() {
+	for option in 'accept_by = seccomp' 'concurrency = 2'; do
+		conf_of "handoff = accept template = true $option" \
+		    server web php-cgi
+		assertContains "$option" \
+		    "$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)" \
+		    'template = true needs the library: accept_by = library, or'
+	done
 }
 
 . tests/e2e/lib.sh
