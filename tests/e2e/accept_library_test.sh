@@ -57,6 +57,21 @@ more_setup() {
 	        except BlockingIOError:
 	            pass
 	END
+	cat >"$DIR/threaded.py" <<-'END'
+	import signal
+	import socket
+	import threading
+
+	listener = socket.socket(fileno=0)
+
+	def serve():
+	    while True:
+	        with listener.accept()[0] as client:
+	            client.sendall(b"got " + client.recv(1000))
+
+	threading.Thread(target=serve).start()
+	signal.pause()
+	END
 }
 
 # linked OPTION-OF-acceptor...: the app web of a program that has the library
@@ -210,24 +225,74 @@ testAThreadCanBeCancelledWhileItAccepts() {
 }
 
 testAStopEndsAProgramWhoseMainThreadDoesNotAccept() {
-	cat >"$DIR/threaded.py" <<-'END'
-	import signal
-	import socket
-	import threading
-
-	listener = socket.socket(fileno=0)
-
-	def serve():
-	    while True:
-	        with listener.accept()[0] as client:
-	            client.sendall(b"got " + client.recv(1000))
-
-	threading.Thread(target=serve).start()
-	signal.pause()
-	END
 	starts 'max_processes = 1' accepts web "$PYTHON" "$DIR/threaded.py"
 	assert_flood 5
 	pool_stop
+}
+
+testAProgramThatMakesItsSystemCallsItselfIsServedBySeccomp() {
+	# To the daemon, one that does not load the library is such a program.
+	starts 'start_timeout = 1s' \
+	    accepts web /usr/bin/env -u LD_PRELOAD "$DIR/acceptor"
+	await said 'accepts by seccomp, not by the library: it was not ready'
+	assert_flood 20
+}
+
+testAProgramThatForksForEachClientHarmsNobody() {
+	cat >"$DIR/forks.py" <<-'END'
+	import os
+	import signal
+	import socket
+
+	signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+	listener = socket.socket(fileno=0)
+	while True:
+	    with listener.accept()[0] as client:
+	        if os.fork() == 0:
+	            client.sendall(b"got " + client.recv(1000))
+	            raise SystemExit
+	END
+	starts '' accepts web "$PYTHON" "$DIR/forks.py"
+	assert_flood 200 --concurrency 4
+	await status_is '200 0 0' apps web completed,lost,sessions
+	assertEquals library "$(by)"
+	assert_accounts web
+}
+
+testAnotherListenerOfTheNumber0IsLeftAlone() {
+	cat >"$DIR/own.py" <<-'END'
+	import os
+	import select
+	import socket
+	import sys
+
+	given = socket.socket(fileno=3)
+	os.close(0)
+	own = socket.socket(socket.AF_UNIX)
+	own.bind(sys.argv[1])
+	own.listen()
+	while True:
+	    for listener in select.select([given, own], [], [])[0]:
+	        with listener.accept()[0] as client:
+	            client.recv(1000)
+	            client.sendall(b"by %d\n" % listener.fileno())
+	END
+	chmod 777 "$DIR"
+	starts '' accepts web "$PYTHON" "$DIR/own.py" "$DIR/own.sock"
+	for _ in 1 2 3; do
+		assertEquals 'by 0' "$(ask "unix:$DIR/own.sock")"
+		assertEquals 'by 3' "$(web)"
+	done
+	await status_is 3 apps web completed
+}
+
+testAProgramThatShutsItsSocketDownLeavesAndIsReplaced() {
+	starts 'max_processes = 1' accept web --shutdown
+	kill -TERM "$(status apps web workers 0 pid)"
+	await status_is '2 1' apps web spawned,idle
+	assertEquals '{"retired": 1}' "$(status apps web exits)"
+	assertEquals library "$(by)"
+	assert_flood 20
 }
 
 testAStopLeavesTheSessionsOfThreadsToThem() {
@@ -357,11 +422,22 @@ testATemplateThatIsKilledIsReplacedAndCostsNothing() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testAProgramWithAnEpollIsServedWithoutATemplate() {
-	starts 'template = true' accepts web "$PYTHON" "$DIR/polls.py" Epoll
-	await said 'a template cannot be forked: it has an epoll(7)'
+# has_no_template WHY PROGRAM...: it is served by the library without one.
+has_no_template() {
+	why=$1
+	shift
+	starts 'template = true' accepts web "$PYTHON" "$@"
+	await said "a template cannot be forked: it has $why"
 	assert_flood 50
 	assertEquals library "$(by)"
+}
+
+testAProgramWithAnEpollIsServedWithoutATemplate() {
+	has_no_template 'an epoll(7)' "$DIR/polls.py" Epoll
+}
+
+testAProgramWithThreadsIsServedWithoutATemplate() {
+	has_no_template threads "$DIR/threaded.py"
 }
 
 # killed_at_random COUNT: so many connections, while each process in its turn is
