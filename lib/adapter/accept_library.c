@@ -70,9 +70,10 @@ static struct {
 	bool several; /* the daemon knows that it may accept in a session */
 	bool shut; /* the program has shut it down */
 	atomic_bool stopped; /* no connection will come any more */
+	atomic_bool asked; /* the program to end, by stop_signal */
 	struct channel_message message; /* the latest */
 	bool kept; /* it is a connection that no call was given */
-	unsigned asks; /* how often the program was told so */
+	unsigned asks; /* how often accept() has told the program so */
 	_Atomic(void *) accepting; /* the thread in accept(); NULL: none */
 } library = { .channel.fd = -1, .begun = ATOMIC_FLAG_INIT };
 
@@ -130,11 +131,16 @@ sessions_settle(void)
 	return open;
 }
 
-/* The same; a program that polls does not come to accept() after the last. */
+/*
+ * The same; a program that polls does not come to accept() after the last. Each
+ * turn of its loop comes here while it ends in its own time, so that it is
+ * asked once.
+ */
 static void
 sessions_over(void)
 {
-	if (!sessions_settle() && library.polls && library.stopped)
+	if (!sessions_settle() && library.polls && library.stopped &&
+	    !atomic_exchange(&library.asked, true))
 		(void)kill(library.first, library.channel.stop_signal);
 }
 
@@ -329,6 +335,7 @@ library_end(bool blocks)
 		return worker_error(EINVAL);
 	if (library.asks++ > ASKS_MAX)
 		_exit(1);
+	library.asked = true;
 	(void)kill(library.first, library.channel.stop_signal);
 	(void)REAL(poll)(NULL, 0, ASK_PAUSE);
 	return worker_error(blocks ? EINTR : EAGAIN);

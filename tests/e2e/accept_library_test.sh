@@ -394,6 +394,44 @@ testTheLibraryAsksAProgramThatPollsToEndByStop_signal() {
 	await said 'killed by signal 3 (SIGQUIT) (shutdown)'
 }
 
+testAProgramThatPollsIsAskedOnceToEndAndEndsInItsOwnTime() {
+	cat >"$DIR/slowly.py" <<-'END'
+	import select
+	import signal
+	import socket
+	import sys
+
+	signals = turns = 0
+	millisecond = {"poll": 1, "epoll": 0.001}[sys.argv[1]]
+
+	def count(*_):
+	    global signals
+	    signals += 1
+
+	signal.signal(signal.SIGTERM, count)
+	listener = socket.socket(fileno=0)
+	listener.setblocking(False)
+	poll = getattr(select, sys.argv[1])()
+	poll.register(listener, select.POLLIN)
+	while turns < 20:
+	    for fd, events in poll.poll(millisecond):
+	        try:
+	            with listener.accept()[0] as client:
+	                client.sendall(b"got " + client.recv(1000))
+	        except BlockingIOError:
+	            pass
+	    turns += signals > 0
+	print("asked", signals, "times", flush=True)
+	END
+	for way in poll epoll; do
+		starts '' accepts web "$PYTHON" "$DIR/slowly.py" "$way"
+		assert_flood 20
+		pool_stop
+		await said 'asked 1 times'
+		rm "$DIR/log"
+	done
+}
+
 # --- templates
 
 testATemplateOfPhpForksWorkersWithSessionsOfTheirOwn() {
