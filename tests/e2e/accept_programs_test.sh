@@ -94,8 +94,7 @@ testPhpCgiServesPages() {
 	assert_accounts web
 }
 
-# As the manual has it; another user than ours could not enter this tree, in
-# which the adapter is.
+# Another user than ours could not enter this tree, in which the adapter is.
 testPhpCgiBehindAnAdapterInTheCommandServes() {
 	starts "min_processes = 2 user = \"$(id -un)\"" \
 	    server web apppool-accept php-cgi
