@@ -184,6 +184,7 @@ testTheStatusOfAFailedAppEndsWithItsLastLines() {
 	assertEquals 10 "$(status apps bad last_output '*' line | wc -l)"
 	assertEquals null "$(status apps web last_output)"
 	await has_line one web
+	await status_is running apps web state
 	assertEquals one "$(ctl -j status web | "$PYTHON" -c '
 import json, sys
 app, = json.load(sys.stdin)["apps"]
