@@ -22,6 +22,7 @@ struct parser {
 	struct parse *out;
 	struct findings *findings;
 	struct source *open[INCLUDE_DEPTH_MAX]; /* the innermost last */
+	bool *given[INCLUDE_DEPTH_MAX]; /* by each: which global options */
 	unsigned depth;
 	unsigned files; /* that were included */
 };
@@ -184,22 +185,44 @@ include_wrong(
 	    path[0] != '\0' ? ": " : "", why);
 }
 
+/* Whether one of the outermost files sets the global option of s. */
+static bool
+include_gives_way(const struct parser *p, unsigned depth, const struct stmt *s)
+{
+	bool given = false;
+
+	if (s->option == NULL || s->section != NULL || s->append)
+		return false;
+	for (unsigned i = 0; i < depth; i++)
+		given |= p->given[i][s->option - options_global];
+	return given;
+}
+
 /*
  * Adds the statements of a file, and in their place those of the files that it
- * includes: as many levels as INCLUDE_DEPTH_MAX, and no more.
+ * includes: as many levels as INCLUDE_DEPTH_MAX, and no more. A file that is
+ * included may set global options for when it is used alone: the including file
+ * decides, before or behind the include().
  */
 static void
 add_source(struct parser *p, struct source *source)
 {
 	struct stmts stmts = STAILQ_HEAD_INITIALIZER(stmts);
+	const unsigned depth = p->depth++;
 	struct stmt *s;
 
 	parse_values(p, source, &stmts);
-	p->open[p->depth++] = source;
+	p->open[depth] = source;
+	p->given[depth] =
+	    arena_alloc(p->findings->arena, options_global_len, sizeof(bool));
+	STAILQ_FOREACH(s, &stmts, next)
+		if (s->option != NULL && s->section == NULL && !s->append)
+			p->given[depth][s->option - options_global] = true;
 	while ((s = STAILQ_FIRST(&stmts)) != NULL) {
 		STAILQ_REMOVE_HEAD(&stmts, next);
 		if (s->form != FORM_CALL) {
-			STAILQ_INSERT_TAIL(&p->out->stmts, s, next);
+			if (!include_gives_way(p, depth, s))
+				STAILQ_INSERT_TAIL(&p->out->stmts, s, next);
 			continue;
 		}
 		if (s->size == 0)

@@ -174,6 +174,9 @@ static const struct include {
 	{ "a_circle_of_includes_is_refused", "include(\"pool.conf\")\n",
 	    "include(\"x.conf\")\n",
 	    "x.conf:1: include: pool.conf: the file includes itself\n" },
+	{ "two_included_files_cannot_set_the_same_option", "log = stderr\n",
+	    "include(\"x.conf\")\ninclude(\"x.conf\")\n",
+	    "x.conf:1: option 'log' is given twice (first at x.conf:1)\n" },
 };
 
 static const struct include *include_now;
@@ -204,6 +207,39 @@ TEST(includes_are_read_in_the_order_of_their_names)
 	CHECK_STR("a", conf->apps[1].name);
 	CHECK_STR("b", conf->apps[2].name);
 	CHECK_STR(in_folder("conf.d/b.conf:1"), conf->apps[2].listen.where);
+	conf_free(conf);
+}
+
+TEST(the_including_file_decides_on_global_options)
+{
+	struct conf *conf;
+
+	conf_write("x.conf", "include(\"y.conf\")\nmax_processes = 7\n");
+	conf_write("y.conf",
+	    "max_processes = 8\ncontrol_mode = 0666\nprocess_slack = 2\n");
+	conf =
+	    conf_right("control_mode = 0640\n" ANY_APP "include(\"x.conf\")\n");
+	NEED(conf != NULL);
+	CHECK_EQ(0640, conf->control_mode);
+	CHECK_EQ(7, conf->max_processes);
+	CHECK_EQ(2, conf->process_slack);
+	conf_free(conf);
+	conf =
+	    conf_right("include(\"x.conf\")\n" ANY_APP "control_mode = 0640\n");
+	NEED(conf != NULL);
+	CHECK_EQ(0640, conf->control_mode);
+	conf_free(conf);
+}
+
+TEST(an_included_file_adds_to_a_list_of_the_including_one)
+{
+	struct conf *conf;
+
+	conf_write("x.conf", "counter += unix:/run/b.sock\n");
+	conf = conf_right("counter = unix:/run/a.sock\n"
+			  "include(\"x.conf\")\n");
+	NEED(conf != NULL);
+	CHECK_EQ(2, conf->counter_len);
 	conf_free(conf);
 }
 
@@ -407,6 +443,8 @@ TEST(the_control_path_is_found_beside_mistakes)
 	mkdir(in_folder("c"), 0755);
 	conf_write("c/x.conf", "control = y.sock\n");
 	control_is(in_folder("c/y.sock"), "include(\"c/*.conf\")\nnonsense {");
+	control_is(
+	    "/run/x.sock", "control = /run/x.sock\ninclude(\"c/x.conf\")\n");
 	unsetenv("CONF_NONE");
 	control_is("/none/s", "control = \"${CONF_NONE:-/none}/s\"\n");
 }
