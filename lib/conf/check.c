@@ -155,6 +155,10 @@ check_one_app(struct build *b, struct conf_app *app)
 		    "max_processes", o->max_processes);
 	check_over(
 	    b, app, "min_idle", o->min_idle, "max_processes", o->max_processes);
+	/* A job may start every hour: such a delay is not over the default. */
+	if (build_level(b, app, "restart_delay_max") == LEVEL_PRESET &&
+	    o->restart_delay > o->restart_delay_max)
+		o->restart_delay_max = o->restart_delay;
 	check_over(b, app, "restart_delay", (double)o->restart_delay,
 	    "restart_delay_max", (double)o->restart_delay_max);
 	check_over(b, app, "multi_threshold", o->multi_threshold,

@@ -425,7 +425,7 @@ static const struct fact facts[] = {
 	{ "a_delay_over_its_maximum_is_a_mistake", 0,
 	    "pool.conf:1: app 'a': restart_delay is over "
 	    "restart_delay_max\n",
-	    APP("restart_delay = 2m") },
+	    APP("restart_delay = 2m restart_delay_max = 1m") },
 	{ "names_of_apps_have_a_set_of_characters", 0, "",
 	    "app \"A-z_0.9\" { handoff = none command = /bin/true }\n" },
 	{ NULL, 0,

@@ -383,6 +383,14 @@ TEST(a_number_of_prefetch_is_for_any_user)
 
 /* ---- defaults and printing ---- */
 
+TEST(a_restart_delay_over_the_default_maximum_is_its_own_maximum)
+{
+	CHECK_EQ(TSPAN_SECONDS(3600),
+	    options_of("restart_delay = 1h").restart_delay_max);
+	CHECK_EQ(TSPAN_SECONDS(60),
+	    options_of("restart_delay = 2s").restart_delay_max);
+}
+
 TEST(a_printed_configuration_is_read_back)
 {
 	conf_read_back(
