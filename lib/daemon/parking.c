@@ -411,16 +411,22 @@ parking_leave(struct group *g, tstamp now)
 	/* Connections with a request are served, if there is room for them. */
 	for (k = TAILQ_FIRST(&g->parking.idle); k != NULL;) {
 		for (n = 0; k != NULL && n < PARKING_TURN_MAX; n++) {
-			polls[n] = (struct pollfd){ k->io.fd, POLLIN, 0 };
+			polls[n] =
+			    (struct pollfd){ k->io.fd, POLLIN | POLLRDHUP, 0 };
 			all[n] = k;
 			k = TAILQ_NEXT(k, next);
 		}
 		if (poll(polls, n, 0) <= 0)
 			continue;
-		for (nfds_t i = 0; i < n; i++)
-			if ((polls[i].revents & POLLIN) != 0 &&
-			    tables_have_conn(p))
+		for (nfds_t i = 0; i < n; i++) {
+			const unsigned events = (unsigned)polls[i].revents;
+
+			/* The bits of poll(2) are those of epoll(7). */
+			if ((events & POLLIN) != 0 && tables_have_conn(p) &&
+			    (!all[i]->fresh ||
+				parking_look(all[i], events) == SENT_ENOUGH))
 				parking_unpark(all[i], now);
+		}
 	}
 	parking_set_timer(g, now);
 }

@@ -166,6 +166,17 @@ def half_a_request_and_the_end():
     expect(parked=0, completed=2)
 
 
+def a_drain_ends_half_a_request():
+    halves = both()
+    for client in halves:
+        client.sendall(HEAD[:10])
+    expect(parked=2)
+    command("drain web")
+    for client in halves:
+        is_over(client)
+    expect(parked=0, completed=0, refused=2)
+
+
 def connect_in_turn():
     """Waits where the backlog is full."""
     s = socket.socket(socket.AF_UNIX)

@@ -40,6 +40,7 @@ testClientsWhoSayNothingOrNotEnoughDelayNobody() {
 	a_request_comes_in_parts 'wait_for_request = http'
 	what_is_no_request_goes_to_a_process 'wait_for_request = http'
 	half_a_request_and_the_end 'wait_for_request = http'
+	a_drain_ends_half_a_request 'wait_for_request = http'
 	END
 }
 
