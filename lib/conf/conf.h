@@ -152,6 +152,7 @@ struct conf_listeners {
 	size_t len;
 	char *where; /* "FILE:LINE" of the list, or of the app's begin */
 	unsigned backlog;
+	bool nonblocking;
 	char *user; /* of Unix sockets; NULL: the daemon's own */
 	char *group; /* likewise */
 	uid_t uid; /* (uid_t)-1: leave as it is */

@@ -88,6 +88,8 @@ const size_t options_global_len =
 const struct option options_app[] = {
 	SOCKETS(listen, list, listen, NULL, 0, 0, APP_EXTRA(listen.len)),
 	SOCKETS(backlog, backlog, uint, "1024", 1, 65535),
+	APP(nonblocking, listen.nonblocking, BIT(CONF_HANDOFF_LISTEN), LISTENER,
+	    flag, "false", 0, 0),
 	SOCKETS(socket_user, user, string, NULL, 0, 0),
 	SOCKETS(socket_group, group, string, NULL, 0, 0),
 	SOCKETS(socket_mode, mode, mode, "0660", 0, 0),

@@ -90,8 +90,9 @@ listeners_close_all(struct app_listeners *all)
 static void
 listeners_share(struct app_listener *l)
 {
-	if (listener_share(
-		&l->acceptor.listener, group_accepts_itself(l->group)) == -1)
+	if (listener_share(&l->acceptor.listener,
+		group_accepts_itself(l->group),
+		!l->group->conf->listen.nonblocking) == -1)
 		log_warn("%s: fcntl", l->address);
 	if (group_accepts_itself(l->group))
 		acceptor_keep(&l->acceptor);
@@ -143,6 +144,8 @@ listeners_update(struct app_listener *l)
 	if (!open->inherited && open->fd != -1 &&
 	    acceptor_update(&l->acceptor, &spec, &why) == -1)
 		log_warn("%s: %s: %s", l->group->conf->name, l->address, why);
+	if (open->fd != -1)
+		listeners_share(l);
 }
 
 bool

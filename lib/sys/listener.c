@@ -423,9 +423,9 @@ listener_probe(const struct listener_spec *spec, const char **why_out)
  * socket's setsockopt alone takes that lock.
  */
 int
-listener_share(struct listener *l, bool share)
+listener_share(struct listener *l, bool share, bool blocks)
 {
-	const int nonblocking = !share;
+	const int nonblocking = !share || !blocks;
 
 	l->shared = l->shared || share;
 	/* F_SETFL would take that lock where somebody has changed O_ASYNC. */

@@ -110,11 +110,11 @@ void listener_keep(const char *path, const struct listener_file *ours);
 
 /*
  * share: from now on programs that were given a copy accept from it themselves,
- * and it blocks, as they expect. Else it is ours again: they may still make it
- * block, and each listener_accept() undoes that, but for a moment. Returns 0,
- * or -1 and errno.
+ * and it blocks, as most of them expect, or not. Else it is ours again: they
+ * may still make it block, and each listener_accept() undoes that, but for a
+ * moment. Returns 0, or -1 and errno.
  */
-int listener_share(struct listener *l, bool share);
+int listener_share(struct listener *l, bool share, bool blocks);
 
 /* Whether the socket, which is shared, has been shut down by somebody. */
 bool listener_is_broken(const struct listener *l);

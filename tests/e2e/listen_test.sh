@@ -427,6 +427,33 @@ testANewGenerationTakesOverWithoutLoss() {
 	done
 }
 
+# blocks: whether the socket of the process does.
+blocks() {
+	blocks_flags=$(sed -n 's/^flags:[^0-9]*//p' \
+	    "/proc/$(status apps web workers 0 pid)/fdinfo/3")
+	[ $((blocks_flags & 04000)) -eq 0 ]
+}
+
+# sleeps: a program that leaves its socket as it is, for conf.
+sleeps() {
+	echo 'defaults { ready_after = 50ms }'
+	{ echo 'handoff = listen'; cat; } | job web /bin/sleep 600
+}
+
+testTheSocketBlocksUnlessNonblockingIsTrue() {
+	starts 'listen = "unix:web.sock"' sleeps
+	assertTrue before blocks
+	pid=$(status apps web workers 0 pid)
+	reloads 'listen = "unix:web.sock" nonblocking = true' sleeps
+	assertFalse 'nonblocking' blocks
+	reloads 'listen = "unix:web.sock"' sleeps
+	assertTrue after blocks
+	assertEquals 'the process stays' "$pid" "$(status apps web workers 0 pid)"
+	stop_process "$POOL"
+	starts 'listen = "unix:web.sock" nonblocking = true' sleeps
+	assertFalse 'from the start' blocks
+}
+
 testAnotherAddressReplacesTheProcesses() {
 	starts 'listen = "unix:web.sock"' listens
 	old=$(pids)

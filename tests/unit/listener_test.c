@@ -602,13 +602,16 @@ TEST(shutting_a_listener_loses_no_connection)
 /* ----------------------------------- sockets that programs have, too */
 
 /* A program that still has the socket may make it block again. */
-TEST(a_listener_blocks_while_it_is_shared_and_not_afterwards)
+TEST(a_listener_blocks_if_wanted_while_it_is_shared_and_not_afterwards)
 {
 	struct listener l = opened(TCP);
 
-	CHECK_EQ(0, listener_share(&l, true));
+	CHECK_EQ(0, listener_share(&l, true, true));
 	CHECK_EQ(0, fcntl(l.fd, F_GETFL) & O_NONBLOCK);
-	CHECK_EQ(0, listener_share(&l, false));
+	CHECK_EQ(0, listener_share(&l, true, false));
+	CHECK_EQ(O_NONBLOCK, fcntl(l.fd, F_GETFL) & O_NONBLOCK);
+	CHECK_EQ(0, listener_share(&l, true, true));
+	CHECK_EQ(0, listener_share(&l, false, true));
 	CHECK_EQ(O_NONBLOCK, fcntl(l.fd, F_GETFL) & O_NONBLOCK);
 	CHECK_EQ(0, fcntl(l.fd, F_SETFL, 0));
 	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
@@ -654,7 +657,7 @@ check_held(enum where where, bool shut)
 	const char *why;
 	pid_t holder;
 
-	CHECK_EQ(0, listener_share(&l, true));
+	CHECK_EQ(0, listener_share(&l, true, true));
 	a.listener.shared = true;
 	if (shut)
 		CHECK_EQ(0, shutdown(l.fd, SHUT_RDWR));
@@ -667,7 +670,7 @@ check_held(enum where where, bool shut)
 		CHECK(!listener_is_broken(&l));
 		CHECK_EQ(0, acceptor_update(&a, &spec, &why));
 	}
-	CHECK_EQ(0, listener_share(&l, true));
+	CHECK_EQ(0, listener_share(&l, true, true));
 	listener_fini(&l);
 	if (holder == 0)
 		return;
