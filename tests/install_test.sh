@@ -172,9 +172,12 @@ steps() {
 
 # prepared EXAMPLE: whether the program is there, or could be compiled.
 prepared() {
-	(cd "${1%/*}" && eval "$(steps "$1" cc)") 2>/dev/null || return
+	(cd "${1%/*}" && eval "$(steps "$1" cc)" &&
+	    eval "$(steps "$1" bundle)") >/dev/null 2>&1 || return
 	case $1 in
 	*/perl-fcgi.conf) perl -MFCGI -e 1 2>/dev/null || return ;;
+	*/django.conf) /usr/bin/python3 -c 'import django' 2>/dev/null ||
+		return ;;
 	*/rack.conf) [ -e /usr/share/doc/ruby-rack ] || return ;;
 	*/jobs-perl.conf) perl -MSocket::MsgHdr -e 1 2>/dev/null || return ;;
 	*/psgi.conf) perl -MPlack -MSocket::MsgHdr -e 1 2>/dev/null || return ;;

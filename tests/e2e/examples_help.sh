@@ -9,8 +9,10 @@ example() {
 	unprivileged='/^	user = /d; /^	socket_group = /d'
 	! is_root || unprivileged=
 	{
-		sed -e "s,/run/apppoold/,$DIR/," -e "$unprivileged" -e '$d' \
-		    "etc/examples/$1.conf"
+		sed -e "s,/run/apppoold/,$DIR/," -e "s,/usr/sbin/nginx,$NGINX," \
+		    -e "s,/run/nginx-,$DIR/nginx-," -e "s,/srv/git,$DIR/git,g" \
+		    -e "s,/var/spool/cron-sh,$DIR/jobs," -e "$unprivileged" \
+		    -e '$d' "etc/examples/$1.conf"
 		cat
 		echo '}'
 	} | conf
@@ -19,7 +21,8 @@ example() {
 # program_of EXAMPLE, app_of EXAMPLE: the path of its program, the name of its
 # app.
 program_of() {
-	sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "etc/examples/$1.conf"
+	sed -n -e "s,/usr/sbin/nginx,$NGINX," \
+	    -e 's/^	command = { "\([^"]*\)".*/\1/p' "etc/examples/$1.conf"
 }
 
 app_of() {
@@ -50,6 +53,15 @@ is_there() {
 	rack)
 		ABSENT=/usr/share/doc/ruby-rack
 		[ -e "$ABSENT" ] || return
+		;;
+	sinatra)
+		ABSENT='ruby-sinatra or ruby-bundler'
+		[ -e "$DIR/Gemfile.lock" ] || (cd "$DIR" &&
+		    bundle lock --local) >/dev/null 2>&1 || return
+		;;
+	django)
+		ABSENT=python3-django
+		/usr/bin/python3 -c 'import django' 2>/dev/null || return
 		;;
 	esac
 }
@@ -90,6 +102,34 @@ get() {
 	curl -sSf --max-time "$LIMIT" "$URL/${1:-page.php}" 2>&1
 }
 
+# assert_restarts [PATH [OPTION-OF-wrk...]]: all processes are replaced, twice,
+# while wrk asks for a page; none of its requests fails.
+assert_restarts() {
+	restarts_url=$URL/${1:-page.php}
+	[ $# -eq 0 ] || shift
+	start_process wrk -t 1 -c 8 -d 600 --timeout "${LIMIT}s" "$@" \
+	    "$restarts_url" >"$DIR/wrk" 2>&1
+	restarts_load=$STARTED
+	for round in 1 2; do
+		await has_answers $(($(answers) + 20))
+		assertTrue "$round" "ctl restart $APP >'$DIR/told' 2>&1"
+	done
+	await has_answers $(($(answers) + 20))
+	kill -INT "$restarts_load"
+	finish "$restarts_load"
+	assertEquals 'no request fails' '0 ' \
+	    "$RC $(grep -E 'Non-2xx|Socket errors' "$DIR/wrk")"
+}
+
+# answers: how many nginx has given.
+answers() {
+	wc -l <"$DIR/nginx.statuses"
+}
+
+has_answers() {
+	[ "$(answers)" -ge "$1" ]
+}
+
 # serve EXAMPLE: starts the pool and the web server.
 serve() {
 	example "$1"
@@ -109,8 +149,12 @@ has_no_sessions() {
 }
 
 file_setup() {
-	cp etc/examples/*.p[ly] etc/examples/*.psgi etc/examples/*.ru \
-	    etc/examples/*.js etc/examples/*.sh "$DIR"
+	for file in etc/examples/*; do
+		case $file in
+		*.conf | *.nginx) ;;
+		*) cp "$file" "$DIR" ;;
+		esac
+	done
 	# nginx as it is installed, or as contrib/peers unpacked it.
 	NGINX=/usr/sbin/nginx
 	[ -x "$NGINX" ] || NGINX=$PWD/build/peers$NGINX
