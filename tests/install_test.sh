@@ -191,6 +191,7 @@ prepared() {
 
 testEachExampleIsCopiedToTheDefaultFileAndServes() {
 	installed_here || return 0
+	mkdir "$DIR/jobs"
 	for example in "$DIR"/prefix/share/doc/apppoold/examples/*.conf; do
 		name=${example##*/}
 		app=$(sed -n 's/^app "\(.*\)" {$/\1/p' "$example")
@@ -203,12 +204,18 @@ testEachExampleIsCopiedToTheDefaultFileAndServes() {
 		fi
 		pong=': 200 '
 		grep -q '^	protocol = ' "$example" || pong=': connected'
-		# Somebody else may have the port.
-		sed "s/\"127.0.0.1:80..\"/\"127.0.0.1:$(free_port)\"/" "$example" \
+		ask="apppoolctl ping '$app' --path '$path'"
+		! grep -q '^	handoff = none' "$example" ||
+		    { ask='apppoolctl wait' pong=ready; }
+		# Another program may have the port.
+		port=$(free_port)
+		sed -e "s/\(\"127.0.0.1\|\"\*\):[0-9]*\"/\1:$port\"/" \
+		    -e "s,/var/spool/cron-sh,$DIR/jobs," "$example" \
 		    >"$DIR/prefix/etc/apppoold/pool.conf"
-		said=$(cd / && here timeout "$LIMIT" sh -c "apppoold -D &&
-		    apppoolctl ping '$app' --path '$path' &&
-		    apppoolctl stop" 2>&1)
+		[ "$app" != nginx ] ||
+		    sed -i "s/127.0.0.1:8097/127.0.0.1:$port/" "${example%.conf}.nginx"
+		said=$(cd / && here timeout "$LIMIT" sh -c "apppoold -D && {
+		    $ask; asked=\$?; apppoolctl stop && exit \$asked; }" 2>&1)
 		assertEquals "$name: $said" 0 $?
 		assertContains "$name" "$said" "$pong"
 	done

@@ -4,9 +4,9 @@
 
 # example NAME: the configuration is that of the example, at $DIR; further
 # options come from stdin, or none. For an ordinary user the processes run as
-# that user.
+# that user, and the port is one that such a user may have.
 example() {
-	unprivileged='/^	user = /d; /^	socket_group = /d'
+	unprivileged='/^	user = /d; /^	socket_group = /d; s/:873"/:8730"/'
 	! is_root || unprivileged=
 	{
 		sed -e "s,/run/apppoold/,$DIR/," -e "s,/usr/sbin/nginx,$NGINX," \

@@ -5,7 +5,7 @@
 . tests/e2e/examples_help.sh
 
 NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static
-wsgi rack psgi uvicorn django sinatra mapserver'
+wsgi rack psgi uvicorn django sinatra mapserver nginx-app git rsync cron'
 
 LOAD=${LOAD:-2000}
 
