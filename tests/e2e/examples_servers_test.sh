@@ -1,6 +1,6 @@
 #!/bin/sh
-# Examples that are no page behind nginx: nginx itself, git, rsync, jobs. Each is
-# started with the program of others that it names.
+# Examples that are no page behind nginx: nginx itself, git, rsync, jobs, the
+# status page. Each is started with the program of others that it names.
 
 . tests/e2e/examples_help.sh
 
@@ -207,6 +207,74 @@ testAJobThatIsAskedToStopFinishesItsFileAndTakesNoOther() {
 is_taken() {
 	TAKEN=$(find "$DIR/jobs" -type p -name '.*')
 	[ -n "$TAKEN" ]
+}
+
+# ---------------------------------------------------------------- others
+
+# serve_status [MODE]: starts a file that sets control_mode, and includes the
+# example.
+serve_status() {
+	PORT=$(free_port) URL=http://127.0.0.1:$PORT
+	sed -e "s/:8079/:$PORT/" -e "s,/run/apppoold/,$DIR/," \
+	    etc/examples/status.conf >"$DIR/status.conf"
+	conf <<-EOF
+	control_mode = $1
+	include("status.conf")
+	EOF
+	pool_start
+}
+
+testTheStatusPageIsIncludedBesideAControlMode() {
+	[ -e "$BUILD/libexec/apppool-web" ] || { skip 'no apppool-web'; return; }
+	for mode in 0666 0777; do
+		serve_status "$mode"
+		assertEquals "$mode" "${mode#0}" \
+		    "$(stat -c %a "$DIR/control.sock")"
+		assertEquals ok "$(get healthz)"
+		stops_well
+	done
+}
+
+testTheStatusPageTellsOfAControlModeThatKeepsItOut() {
+	[ -e "$BUILD/libexec/apppool-web" ] || { skip 'no apppool-web'; return; }
+	is_root || { skip 'needs root: the page runs as nobody'; return; }
+	serve_status 0660
+	assertContains "$(curl -s "$URL/status.json")" 'control_mode = 0666'
+	stops_well
+}
+
+testAWebSocketOfUvicornComesThroughNginx() {
+	has uvicorn || return 0
+	serve uvicorn </dev/null
+	socket_client "127.0.0.1:$port" \
+	    's.send(b"GET /chat HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\n"' \
+	    '    b"Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"' \
+	    '    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")' \
+	    'text = b""' \
+	    'while b"/chat\n" not in text: text += s.recv(1000)' \
+	    'print(text)' >"$DIR/answer" 2>&1
+	assertContains "$(cat "$DIR/answer")" ' 101 '
+	stops_well
+}
+
+testClientsThatAreSlowToAskHoldNoProcessOfWsgiUp() {
+	has wsgi || return 0
+	serve wsgi </dev/null
+	start_process socket_client "unix:$DIR/wsgi.sock" 'slow = [s]' \
+	    'for _ in range(19):' \
+	    '    slow.append(socket.socket(socket.AF_UNIX))' \
+	    '    slow[-1].connect(port)' \
+	    'for one in slow: one.send(b"GET / HTTP/1.1\r\nHost:")' \
+	    'for one in slow:' \
+	    '    try: assert one.recv(1) == b""' \
+	    '    except ConnectionResetError: pass'
+	slow=$STARTED
+	await status_is 20 apps wsgi parked
+	assertContains "$(get)" page
+	assertEquals 2 "$(status apps wsgi processes)"
+	stops_well
+	finish "$slow"
+	assertEquals 'they are closed' 0 "$RC"
 }
 
 . tests/e2e/lib.sh
