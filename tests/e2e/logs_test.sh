@@ -168,7 +168,7 @@ testALongLineIsCut() {
 
 testTheStatusOfAFailedAppEndsWithItsLastLines() {
 	{
-		fails bad 'echo starting; seq 1 11; echo "no database" >&2'
+		fails bad 'echo starting; seq 1 11 >&2; echo "no database" >&2'
 		prints web 'echo one'
 	} | conf
 	pool_run
