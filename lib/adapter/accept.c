@@ -27,7 +27,6 @@
 #include <limits.h>
 #include <link.h>
 #include <linux/seccomp.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

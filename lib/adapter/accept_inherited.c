@@ -1,7 +1,5 @@
 /* Options of a listening socket that its connections inherit. */
 
-#include <sys/socket.h>
-
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 

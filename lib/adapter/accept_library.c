@@ -17,7 +17,6 @@
 #include <sys/param.h>
 #include <sys/select.h>
 #include <sys/single_threaded.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <dlfcn.h>
@@ -26,7 +25,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,8 @@
 /* Arenas: memory that is freed as a whole. */
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "conf/room.h"
-#include "sys/log.h"
 
 struct arena_block {
 	struct arena_block *next;

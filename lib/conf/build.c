@@ -1,7 +1,6 @@
 /* Builds a struct conf from statements. */
 
 #include <assert.h>
-#include <string.h>
 
 #include "conf/room.h"
 

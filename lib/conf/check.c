@@ -3,17 +3,13 @@
  * the file refers to on this machine.
  */
 
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 
 #include <errno.h>
 #include <linux/capability.h>
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "conf/room.h"

@@ -4,9 +4,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "conf/room.h"
 #include "core/pool.h"

@@ -7,13 +7,10 @@
 #include <assert.h>
 #include <errno.h>
 #include <glob.h>
-#include <stdio.h>
-#include <string.h>
 
 #include <confuse.h>
 
 #include "conf/room.h"
-#include "sys/log.h"
 
 #define INCLUDE_DEPTH_MAX 8
 #define INCLUDE_FILES_MAX 2000

@@ -15,7 +15,6 @@
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "conf/room.h"
 

@@ -1,13 +1,9 @@
 /* Resolves what the values mean on this machine. */
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <grp.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "conf/room.h"

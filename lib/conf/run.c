@@ -5,13 +5,11 @@
  */
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 
 #include <ctype.h>
 #include <fcntl.h>
 #include <fnmatch.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "conf/room.h"

@@ -4,12 +4,10 @@
  * and now; later nothing may wait for that.
  */
 
-#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <ctype.h>
 #include <netdb.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "conf/room.h"

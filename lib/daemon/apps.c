@@ -13,7 +13,6 @@
  */
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -22,9 +21,6 @@
 
 #include "core/action.h"
 #include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
 
 /* --- failures ------------------------------------------------------------ */

@@ -11,13 +11,10 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
 #include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/address.h"
 #include "sys/procinfo.h"

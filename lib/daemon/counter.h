@@ -6,11 +6,6 @@
  * limits of apps, which ask for them there or at other servers.
  */
 
-#include <sys/types.h>
-
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "daemon/group.h"
 #include "sys/counter_wire.h"
 

@@ -3,17 +3,8 @@
 
 /* An app as the daemon sees it; the core knows it by its number. */
 
-#include <sys/queue.h>
-
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include "conf/conf.h"
-#include "core/tstamp.h"
 #include "daemon/state.h"
 #include "sys/listener.h"
-#include "sys/log.h"
 
 struct action;
 struct app_listener;

@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 

@@ -1,10 +1,7 @@
 /* The operator's hold on an app: drained, stopped and started again. */
 
-#include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/group.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
 
 /* A stopped app is started; it may stop again meanwhile, or go. */

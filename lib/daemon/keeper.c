@@ -5,7 +5,6 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,11 +13,7 @@
 
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/state.h"
-#include "sys/child.h"
 #include "sys/fdpass.h"
-#include "sys/log.h"
-#include "sys/loop.h"
 #include "sys/procinfo.h"
 
 /* Between the beginnings of two keepers, if the first dies or is not found. */

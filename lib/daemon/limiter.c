@@ -6,20 +6,15 @@
  * ends with its connection if all else fails.
  */
 
-#include <sys/queue.h>
 #include <sys/socket.h>
 
 #include <assert.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/action.h"
 #include "daemon/counter.h"
-#include "sys/log.h"
-#include "sys/loop.h"
 #include "sys/serverlist.h"
 
 /* How long a server has to take a connection. */

@@ -7,16 +7,11 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/loop.h"
 
 /* Connections that are closed, or looked at, at a time. */
 #define PARKING_TURN_MAX 256

@@ -7,20 +7,15 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/counter.h"
-#include "daemon/group.h"
 #include "sys/address.h"
-#include "sys/child.h"
 #include "sys/fdpass.h"
-#include "sys/log.h"
 #include "sys/sockets.h"
 
 /*

@@ -11,9 +11,7 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "core/action.h"
 #include "daemon/group.h"

@@ -5,20 +5,14 @@
  * end what is left to do for files is awaited.
  */
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/ilist.h"
 #include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/log.h"
 #include "sys/manager.h"
 
 /* --- what a change opens -------------------------------------------------- */

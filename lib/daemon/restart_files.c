@@ -2,14 +2,10 @@
 
 #include <sys/stat.h>
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/worker.h"
-#include "sys/lane.h"
-#include "sys/log.h"
 
 /* Between two looks. */
 #define LOOK_PAUSE TSPAN_SECONDS(1)

@@ -9,10 +9,8 @@
 #include <sys/param.h>
 
 #include <fcntl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"
 

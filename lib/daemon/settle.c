@@ -19,20 +19,13 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "core/action.h"
 #include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/log.h"
-#include "sys/loop.h"
 #include "sys/procinfo.h"
 
 #define REPORTS_MAX 10 /* processes of an app looked at in a second */

@@ -8,21 +8,15 @@
 
 #include <argz.h>
 #include <envz.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/action.h"
 #include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/child.h"
-#include "sys/log.h"
 #include "sys/ownfile.h"
 #include "sys/wire.h"
 

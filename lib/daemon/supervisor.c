@@ -5,23 +5,15 @@
 
 #include <sys/prctl.h>
 
-#include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
-#include "sys/log.h"
-#include "sys/loop.h"
 #include "sys/manager.h"
 #include "sys/procinfo.h"
 #include "sys/sockets.h"

@@ -5,14 +5,10 @@
 
 #include <sys/param.h>
 
-#include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/worker.h"
-#include "sys/log.h"
 #include "sys/ownfile.h"
 
 /* --- events ------------------------------------------------------------- */

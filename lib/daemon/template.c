@@ -14,21 +14,14 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/child.h"
 #include "sys/fdpass.h"
-#include "sys/log.h"
 #include "sys/number.h"
 #include "sys/wire.h"
 

@@ -7,20 +7,13 @@
 #include <assert.h>
 #include <ctype.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/counter.h"
-#include "daemon/group.h"
-#include "daemon/keeper.h"
-#include "daemon/state.h"
 #include "daemon/worker.h"
-#include "sys/child.h"
 #include "sys/fdpass.h"
-#include "sys/log.h"
-#include "sys/loop.h"
 #include "sys/procinfo.h"
 
 /*

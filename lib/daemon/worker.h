@@ -6,20 +6,9 @@
  * template, which forks workers, it does not know.
  */
 
-#include <sys/queue.h>
-#include <sys/tree.h>
-#include <sys/types.h>
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include "core/prng.h"
 #include "core/request.h"
-#include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "sys/child.h"
-#include "sys/loop.h"
 
 struct action;
 struct child_result;

@@ -6,7 +6,6 @@
 #include <sys/param.h>
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "core/pool.h"
 #include "sim/simulate.h"

@@ -2,10 +2,7 @@
 
 #include <sys/param.h>
 
-#include <err.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "sim/simulate.h"
 

@@ -1,13 +1,8 @@
 /* Socket addresses as text. */
 
-#include <sys/socket.h>
-#include <sys/un.h>
-
 #include <netdb.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "sys/address.h"
 

@@ -1,7 +1,6 @@
 /* JSON, written from left to right. */
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

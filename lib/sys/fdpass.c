@@ -1,12 +1,10 @@
 /* Packets and descriptors between processes. */
 
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sys/fdpass.h"
 

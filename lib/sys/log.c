@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>

@@ -1,6 +1,5 @@
 /* Lines of the log: what is logged, and how it looks. */
 
-#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

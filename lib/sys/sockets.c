@@ -1,6 +1,5 @@
 /* Sockets of other processes: sock_diag(7), or the tables of /proc/net. */
 
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <arpa/inet.h>
