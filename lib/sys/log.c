@@ -3,7 +3,6 @@
  * one waits for a slow reader.
  */
 
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -23,12 +22,9 @@
 #include "sys/loop.h"
 #include "sys/ownfile.h"
 
-/*
- * Lines on their way to the thread; up to so much memory is kept when there are
- * none.
- */
-#define RING_SIZE ((size_t)512 * 1024)
-#define RING_KEPT ((size_t)64 * 1024)
+/* Bytes of lines that wait for the thread; so many are kept without any. */
+#define WAITING_MAX ((size_t)512 * 1024)
+#define WAITING_KEPT ((size_t)64 * 1024)
 
 /* Enough for the thread, sanitizers included. */
 #define STACK_SIZE ((size_t)128 * 1024)
@@ -64,21 +60,6 @@ struct logsink {
 	int error; /* errno of the latest loss; 0: waiting was given up */
 };
 
-/*
- * Records of any length, none of which is split. Each stands behind its size,
- * this head included. Where one does not fit before the end of the memory,
- * WRAP, or the end itself, sends the reader to the beginning.
- */
-struct ring {
-	char *mem; /* NULL: there is none, and nothing is kept */
-	size_t head; /* where the next record goes */
-	size_t tail; /* where the oldest is */
-	size_t high; /* how much of mem has been written to */
-	size_t records; /* so many are there */
-};
-#define HEAD sizeof(uint64_t)
-#define WRAP 0
-
 static struct logsink standard_error = {
 	.dest = LOG_DEST_STDERR,
 	.fd = STDERR_FILENO,
@@ -100,7 +81,8 @@ static struct {
 	bool abandoned; /* the thread could not be ended and has the sink */
 	bool stop;
 	struct logsink *sink;
-	struct ring ring; /* of struct ring_line */
+	struct text waiting; /* for the thread: records */
+	struct text taken; /* the thread's: those that it writes */
 	unsigned long dropped; /* lines, since one last found room */
 	_Atomic(struct logsink *) next; /* to take the place of sink */
 	atomic_bool echo; /* errors go to standard error, too */
@@ -111,6 +93,8 @@ static struct {
 	.work = PTHREAD_COND_INITIALIZER,
 	.done = PTHREAD_COND_INITIALIZER,
 	.sink = &standard_error,
+	.waiting.max = WAITING_MAX,
+	.taken.max = WAITING_MAX,
 };
 
 /* Whole lines for the sink; only what lines have needed takes memory. */
@@ -373,135 +357,49 @@ take_next_sink(void)
 
 /* --- lines on their way to the thread ----------------------------------- */
 
-/* Only memory that is used is taken from the system. 0, or -1 and errno. */
-static int
-ring_init(struct ring *r)
-{
-	void *mem = mmap(NULL, RING_SIZE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	*r = (struct ring){ .mem = mem == MAP_FAILED ? NULL : mem };
-	return r->mem == NULL ? -1 : 0;
-}
-
-static void
-ring_fini(struct ring *r)
-{
-	if (r->mem != NULL)
-		(void)munmap(r->mem, RING_SIZE);
-	r->mem = NULL;
-}
-
-/* Where the record is that was put at this place, and its size. */
-static size_t
-ring_resolve(const struct ring *r, size_t at, uint64_t *size_out)
-{
-	*size_out = WRAP;
-	if (at < RING_SIZE)
-		memcpy(size_out, r->mem + at, HEAD);
-	if (*size_out != WRAP)
-		return at;
-	memcpy(size_out, r->mem, HEAD);
-	return 0;
-}
-
-/*
- * Room for a record of so many bytes, aligned for a struct timespec; NULL:
- * there is none.
- */
-static void *
-ring_add(struct ring *r, size_t len)
-{
-	const uint64_t size = (HEAD + len + HEAD - 1) / HEAD * HEAD;
-	const uint64_t wrap = WRAP;
-	char *record;
-
-	if (r->mem == NULL)
-		return NULL;
-	if (r->records == 0)
-		r->head = r->tail = 0;
-	if (r->head > r->tail || r->records == 0) {
-		if (RING_SIZE - r->head < size) {
-			/* Not to the tail itself: that would mean empty. */
-			if (r->tail <= size)
-				return NULL;
-			if (r->head < RING_SIZE)
-				memcpy(r->mem + r->head, &wrap, HEAD);
-			r->head = 0;
-		}
-	} else if (r->tail - r->head <= size) {
-		return NULL;
-	}
-	record = r->mem + r->head;
-	memcpy(record, &size, HEAD);
-	r->head += size;
-	r->records++;
-	if (r->head > r->high)
-		r->high = r->head;
-	return record + HEAD;
-}
-
-/* Forgets the oldest record, of which there must be one. */
-static void
-ring_drop(struct ring *r)
-{
-	uint64_t size;
-
-	assert(r->records > 0);
-	r->tail = ring_resolve(r, r->tail, &size) + size;
-	if (--r->records > 0)
-		return;
-	if (r->high > RING_KEPT)
-		(void)madvise(
-		    r->mem + RING_KEPT, RING_SIZE - RING_KEPT, MADV_DONTNEED);
-	r->high = 0;
-}
-
-/* It stays where it is until ring_drop(). NULL: there is none. */
-static const void *
-ring_oldest(const struct ring *r)
-{
-	uint64_t size;
-
-	return r->records == 0
-	    ? NULL
-	    : r->mem + ring_resolve(r, r->tail, &size) + HEAD;
-}
-
 /* Followed by app, NUL, id, NUL and text. */
-struct ring_line {
+struct record {
 	struct timespec at;
+	enum log_level level;
+	size_t app_size; /* with NUL; 0: no app and no id */
+	size_t id_size;
 	size_t len;
-	uint16_t app_size; /* with NUL; 0: no app and no id */
-	uint16_t id_size;
-	uint16_t level;
 };
 
+/* False: there is no room. */
 static bool
-ring_add_line(const struct logline *line)
+waiting_add(const struct logline *line)
 {
-	struct ring_line head = {
-		.at = line->at,
-		.len = line->len,
-		.level = (uint16_t)line->level,
+	struct text *to = &state.waiting;
+	const size_t before = to->len;
+	struct record r = {
+		.at = line->at, .level = line->level, .len = line->len
 	};
-	char *to;
 
 	if (line->app != NULL) {
-		head.app_size = (uint16_t)(strlen(line->app) + 1);
-		head.id_size = (uint16_t)(strlen(line->id) + 1);
+		r.app_size = strlen(line->app) + 1;
+		r.id_size = strlen(line->id) + 1;
 	}
-	to = ring_add(&state.ring,
-	    sizeof(head) + head.app_size + head.id_size + line->len);
-	if (to == NULL)
-		return false;
-	to = mempcpy(to, &head, sizeof(head));
-	if (line->app != NULL) {
-		to = mempcpy(to, line->app, head.app_size);
-		to = mempcpy(to, line->id, head.id_size);
+	text_put(to, (const char *)&r, sizeof(r));
+	text_put(to, line->app, r.app_size);
+	text_put(to, line->id, r.id_size);
+	text_put(to, line->text, line->len);
+	if (!to->failed)
+		return true;
+	to->len = before;
+	to->failed = false;
+	return false;
+}
+
+/* Empties it; the memory of a flood is given back. */
+static void
+waiting_clear(struct text *t)
+{
+	if (t->size > WAITING_KEPT) {
+		text_fini(t);
+		text_init(t, WAITING_MAX);
 	}
-	memcpy(to, line->text, line->len);
-	return true;
+	text_clear(t);
 }
 
 /* Tells of the lines dropped, if any, as soon as there is room for that. */
@@ -517,7 +415,7 @@ report_dropped(void)
 	    "%lu lines of log dropped: they are not read fast enough",
 	    state.dropped);
 	clock_gettime(CLOCK_REALTIME, &line.at);
-	if (ring_add_line(&line))
+	if (waiting_add(&line))
 		state.dropped = 0;
 }
 
@@ -532,7 +430,7 @@ log_put(struct logline *line)
 	pthread_mutex_lock(&state.lock);
 	if (state.running) {
 		report_dropped();
-		if (state.dropped > 0 || !ring_add_line(line))
+		if (state.dropped > 0 || !waiting_add(line))
 			state.dropped++;
 		pthread_cond_signal(&state.work);
 	} else if (!state.abandoned) {
@@ -545,27 +443,38 @@ log_put(struct logline *line)
 
 /* --- the thread --------------------------------------------------------- */
 
-/* Writes the oldest line, which stays in the ring until it is written. */
+/* Writes the lines that were taken, to the next sink as soon as there is one.
+ */
 static void
-write_oldest(const struct ring_line *head)
+write_taken(void)
 {
-	const char *p = (const char *)(head + 1);
-	const struct logline line = {
-		.at = head->at,
-		.level = (enum log_level)head->level,
-		.app = head->app_size != 0 ? p : NULL,
-		.id = head->app_size != 0 ? p + head->app_size : NULL,
-		.text = p + head->app_size + head->id_size,
-		.len = head->len,
-	};
+	struct record r;
 
-	log_write(&line);
+	for (size_t at = 0; at < state.taken.len;) {
+		const char *p = state.taken.data + at + sizeof(r);
+		struct logline line;
+
+		memcpy(&r, state.taken.data + at, sizeof(r));
+		line = (struct logline){
+			.at = r.at,
+			.level = r.level,
+			.app = r.app_size != 0 ? p : NULL,
+			.id = r.app_size != 0 ? p + r.app_size : NULL,
+			.text = p + r.app_size + r.id_size,
+			.len = r.len,
+		};
+		if (atomic_load(&state.next) != NULL)
+			take_next_sink();
+		log_write(&line);
+		at += sizeof(r) + r.app_size + r.id_size + r.len;
+	}
+	waiting_clear(&state.taken);
 }
 
 static void *
 log_thread(void *arg)
 {
-	const struct ring_line *oldest;
+	struct text taken;
 	int ignored;
 
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
@@ -576,11 +485,13 @@ log_thread(void *arg)
 			pthread_mutex_unlock(&state.lock);
 			take_next_sink();
 			pthread_mutex_lock(&state.lock);
-		} else if ((oldest = ring_oldest(&state.ring)) != NULL) {
+		} else if (state.waiting.len > 0) {
+			taken = state.waiting;
+			state.waiting = state.taken;
+			state.taken = taken;
 			pthread_mutex_unlock(&state.lock);
-			write_oldest(oldest);
+			write_taken();
 			pthread_mutex_lock(&state.lock);
-			ring_drop(&state.ring);
 		} else if (used > 0) {
 			pthread_mutex_unlock(&state.lock);
 			sink_flush(state.sink, used);
@@ -612,11 +523,9 @@ log_start(void)
 	atomic_store(&state.no_wait, false);
 	if (state.abandoned) {
 		errno = EBUSY;
-	} else if (ring_init(&state.ring) == 0) {
+	} else {
 		state.running = thread_start("apppoold-log", STACK_SIZE,
 				    log_thread, NULL, &state.thread) == 0;
-		if (!state.running)
-			ring_fini(&state.ring);
 	}
 	running = state.running;
 	pthread_mutex_unlock(&state.lock);
@@ -662,7 +571,7 @@ wait_until_done(tspan limit)
 	const struct timespec deadline = clock_timespec(clock_now() + limit);
 
 	while (state.running &&
-	    (state.busy || ring_oldest(&state.ring) != NULL ||
+	    (state.busy || state.waiting.len > 0 ||
 		atomic_load(&state.next) != NULL))
 		if (pthread_cond_clockwait(&state.done, &state.lock,
 			CLOCK_MONOTONIC, &deadline) == ETIMEDOUT)
@@ -714,8 +623,10 @@ log_stop(tspan limit)
 		state.abandoned = stuck;
 		state.running = false;
 		state.busy = false;
-		if (!stuck)
-			ring_fini(&state.ring);
+		if (!stuck) {
+			waiting_clear(&state.waiting);
+			waiting_clear(&state.taken);
+		}
 	}
 	pthread_mutex_unlock(&state.lock);
 	errno = saved_errno;
