@@ -422,6 +422,9 @@ unsigned conf_app_changes(
  */
 bool conf_parse_span(const char *text, tspan *out);
 
+/* The same up to about `most`, and exact if it is a time of day, since 1970. */
+bool conf_parse_time(const char *text, tspan most, tspan *out);
+
 /*
  * Some words in `command` and `environment` stand for values of a process:
  * "{app}", "{slot}", and "{slot+N}" for a sum. All other braces are text. This

@@ -85,25 +85,33 @@ static const struct {
 #define SPAN_UNITS (sizeof(span_units) / sizeof(span_units[0]))
 
 bool
-conf_parse_span(const char *text, tspan *out)
+conf_parse_time(const char *text, tspan most, tspan *out)
 {
 	size_t whole = strspn(text, DIGITS);
-	size_t part = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
-	const char *unit = text + whole + (text[whole] == '.') + part;
-	tspan length = *unit == '\0' ? TSPAN_SECONDS(1) : 0;
-	double span;
+	size_t point = text[whole] == '.';
+	size_t part = point ? strspn(text + whole + 1, DIGITS) : 0;
+	const char *unit = text + whole + point + part;
+	tspan length = *unit == '\0' ? TSPAN_SECONDS(1) : 0, n;
 
 	for (size_t i = 0; i < SPAN_UNITS; i++)
 		if (strcmp(unit, span_units[i].name) == 0)
 			length = span_units[i].length;
-	if (whole + part == 0 || length == 0 || whole > 12 || part > 9)
+	if (whole + part == 0 || length == 0 || whole > 12)
 		return false;
-	span = strtod(text, NULL) * (double)length;
-	/* Far below the end of time, so that sums of spans stay there too. */
-	if (span > (double)INT64_MAX / 16)
+	n = strtoll(text, NULL, 10);
+	if (n > most / length)
 		return false;
-	*out = llround(span);
+	/* Times of day have too many digits for a double. */
+	*out =
+	    n * length + llround(strtod(text + whole, NULL) * (double)length);
 	return true;
+}
+
+bool
+conf_parse_span(const char *text, tspan *out)
+{
+	/* Far below the end of time, so that sums of spans stay there too. */
+	return conf_parse_time(text, INT64_MAX / 16, out);
 }
 
 static bool

@@ -264,47 +264,6 @@ trace_blame(struct load_source *l, const char *before, const char *field,
 	return LOAD_MISTAKE;
 }
 
-/*
- * Seconds, or a number with a unit of pool.conf(5), without a sign, exponent
- * or anything else. Times of day are too large for a double: the digits before
- * the point are exact, what is finer than a nanosecond is rounded. False: the
- * field is none, or later than the year 2200.
- */
-static bool
-field_time(const char *field, tspan *out)
-{
-	static const struct {
-		const char *name;
-		tspan length;
-	} units[] = {
-		{ "", TSPAN_SECONDS(1) },
-		{ "s", TSPAN_SECONDS(1) },
-		{ "ms", TSPAN_MSECONDS(1) },
-		{ "m", TSPAN_SECONDS(60) },
-		{ "h", TSPAN_SECONDS(3600) },
-		{ "d", TSPAN_SECONDS(86400) },
-	};
-	static const char digits[] = "0123456789";
-	size_t whole = strspn(field, digits);
-	size_t point = field[whole] == '.';
-	size_t part = point ? strspn(field + whole + 1, digits) : 0;
-	int64_t n = whole > 0 ? strtoll(field, NULL, 10) : 0;
-	double rest = part > 0 ? strtod(field + whole, NULL) : 0;
-
-	if (whole + part == 0 || whole > 12)
-		return false;
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (strcmp(field + whole + point + part, units[i].name) != 0)
-			continue;
-		if (n > LATEST / units[i].length)
-			return false;
-		*out = n * units[i].length +
-		    (tspan)(rest * (double)units[i].length + 0.5);
-		return true;
-	}
-	return false;
-}
-
 /* Finds the number of the app of a line. False: a mistake, which is noted. */
 static bool
 field_app(struct load_source *l, uint32_t *out)
@@ -419,12 +378,12 @@ trace_row(struct load_source *l, struct arrival *out)
 		    l->count < FIELDS ? "fields are missing" WRITE_LINE
 				      : "too many fields" WRITE_LINE,
 		    NULL, "");
-	if (!field_time(fields[FIELD_ARRIVAL], &out->at))
+	if (!conf_parse_time(fields[FIELD_ARRIVAL], LATEST, &out->at))
 		return trace_blame(l, "", fields[FIELD_ARRIVAL],
 		    " is not a time of arrival" WRITE_TIME);
 	if (!field_app(l, &out->app))
 		return LOAD_MISTAKE;
-	if (!field_time(fields[FIELD_SERVICE], &out->service))
+	if (!conf_parse_time(fields[FIELD_SERVICE], LATEST, &out->service))
 		return trace_blame(l, "", fields[FIELD_SERVICE],
 		    " is not a time of service" WRITE_TIME);
 	/* Logs count in milliseconds, and some work takes less. */
