@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "ctl/ctl.h"
+#include "sim/simulate.h"
 #include "sys/number.h"
 
 /* Bytes of the longest text of a member, or of a cell of the table. */
@@ -91,28 +92,6 @@ form_pad(
 	text_puts(out, cut ? "+" : "");
 	for (size_t i = is; i < width && left; i++)
 		text_put(out, " ", 1);
-}
-
-/* "0", "350us", "12.5ms", "3.2s", "5m12s", "4d05h". */
-static void
-form_put_span(struct text *t, tspan span)
-{
-	const long us = span / TSPAN_USECONDS(1), s = us / 1000000;
-
-	if (span == 0)
-		text_puts(t, "0");
-	else if (us < 1000)
-		text_printf(t, "%ldus", us);
-	else if (s < 1)
-		text_printf(t, "%.1fms", (double)us / 1e3);
-	else if (s < 60)
-		text_printf(t, "%.1fs", (double)us / 1e6);
-	else if (s < 3600)
-		text_printf(t, "%ldm%02lds", s / 60, s % 60);
-	else if (s < 86400)
-		text_printf(t, "%ldh%02ldm", s / 3600, s / 60 % 60);
-	else
-		text_printf(t, "%ldd%02ldh", s / 86400, s / 3600 % 24);
 }
 
 /* Bytes: "512", "64.0K", "1.5G". */
@@ -203,7 +182,7 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 	} else if (!json_is_number(value)) {
 		text_puts(&t, width > 0 ? "-" : "");
 	} else if (*type == 't') {
-		form_put_span(&t, (tspan)(n * 1e9));
+		text_puts(&t, words_span((tspan)(n * 1e9)).text);
 	} else if (*type == 'a') {
 		at = time(NULL) - (time_t)n;
 		(void)gmtime_r(&at, &tm);

@@ -70,7 +70,7 @@ TEST(a_row_shows_limits_beside_use)
 	    row(TABLE_HEADINGS, 0));
 	CHECK_STR("web running   3/8      3    2 12.5ms 12.3 350us       7",
 	    row(0, 0));
-	CHECK_STR("running for 1m01s, processes 4/64, active 3, waiting 6, "
+	CHECK_STR("running for 1m2s, processes 4/64, active 3, waiting 6, "
 		  "generation 2, /etc/pool.conf",
 	    row(TABLE_DAEMON, 0));
 }
@@ -79,7 +79,7 @@ TEST(an_app_without_sessions_has_no_figures_of_them)
 {
 	read_apps(DAEMON(LISTENS));
 	CHECK_STR("node running   1/8      -    4      -    -   -       - "
-		  "next start in 3.0s",
+		  "next start in 3s",
 	    row(0, 0));
 }
 

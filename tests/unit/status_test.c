@@ -237,7 +237,7 @@ TEST(an_app_shows_what_it_promises_and_what_it_kept)
 	(void)shown(NULL, true);
 	CHECK(has("\"target_wait\":0.02,\"need\":null,\"kept\":null,"));
 	(void)shown(NULL, false);
-	CHECK(has("\n  promise: 20.0ms\n"));
+	CHECK(has("\n  promise: 20ms\n"));
 
 	sup.pool.apps[0].promise.need = 5;
 	for (unsigned i = 0; i < 2; i++)
@@ -247,7 +247,7 @@ TEST(an_app_shows_what_it_promises_and_what_it_kept)
 	(void)shown(NULL, true);
 	CHECK(has("\"target_wait\":0.02,\"need\":5,\"kept\":100.0,"));
 	(void)shown(NULL, false);
-	CHECK(has("\n  promise: 20.0ms, kept for 100.0 %; need 5\n"));
+	CHECK(has("\n  promise: 20ms, kept for 100.0 %; need 5\n"));
 	(void)written(NULL, STATUS_METRICS);
 	CHECK(has("\napppool_target_wait_seconds{app=\"web\"} 0.02\n"));
 	CHECK(has("\napppool_kept_ratio{app=\"web\"} 1\n"));
@@ -264,7 +264,7 @@ TEST(an_app_shows_how_long_a_start_takes)
 	(void)shown(NULL, true);
 	CHECK(has("\"spawn_failures\":0,\"start_time\":0.033,\"exits\":"));
 	(void)shown(NULL, false);
-	CHECK(has("spawned 1, failed starts 0, a start takes 33.0ms\n"));
+	CHECK(has("spawned 1, failed starts 0, a start takes 33ms\n"));
 }
 
 TEST(a_worker_shows_its_own_status_text)
@@ -297,9 +297,9 @@ TEST(a_failed_app_shows_when_it_is_tried_again)
 	CHECK(has("\"state\":\"failed\",\"state_for\":20,"));
 	CHECK(has("\"backoff_until\":40,"));
 	(void)shown(NULL, false);
-	CHECK(has("web: failed, native, next start in 40.0s\n"
+	CHECK(has("web: failed, native, next start in 40s\n"
 		  "  failed since "));
-	CHECK(has("Z (20.0s ago)\n"));
+	CHECK(has("Z (20s ago)\n"));
 }
 
 /* So many lines of an app, whose texts are numbers from 0 on. */
