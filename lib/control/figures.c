@@ -408,7 +408,7 @@ put_output(struct status *st, const char *app)
 		emit_object(j);
 		emit_put_string(j, "time", log_time(&line->at, time));
 		emit_put_string(j, "id", line->id);
-		emit_put_string(j, "stream", events_kind_name(line->kind));
+		emit_put_string(j, "stream", event_kind_names[line->kind]);
 		emit_bytes(emit_key(j, "line"), line->text, line->len);
 		emit_object_end(j);
 	}
@@ -478,7 +478,7 @@ put_value(struct status *st, enum form form, const void *p)
 		for (enum process_end end = 0; end < PROCESS_ENDS; end++)
 			if (counts[end] != 0)
 				emit_put_uint(
-				    j, process_end_name(end), counts[end]);
+				    j, process_end_names[end], counts[end]);
 		emit_object_end(j);
 		break;
 	case FORM_OUTPUT:
@@ -686,8 +686,8 @@ put_samples(
 	case FORM_ENDS:
 		/* All reasons: the first end of each is seen as an increase. */
 		for (unsigned end = 0; end < PROCESS_ENDS; end++) {
-			put_name(st, f, a, "", f->label,
-			    process_end_name((enum process_end)end));
+			put_name(
+			    st, f, a, "", f->label, process_end_names[end]);
 			text_printf(t, "%" PRIu64 "\n", exits[end]);
 		}
 		break;

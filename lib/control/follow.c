@@ -96,7 +96,7 @@ follow_free(struct follow *f)
 static void
 put_event(struct text *to, const struct event *event, bool json)
 {
-	const char *kind = events_kind_name(event->kind);
+	const char *kind = event_kind_names[event->kind];
 	const bool output = event->kind >= EVENT_STDOUT;
 	char time[LOG_TIME];
 	struct emit j;
@@ -116,7 +116,7 @@ put_event(struct text *to, const struct event *event, bool json)
 	emit_put_string(&j, "time", time);
 	if (!output) {
 		emit_put_string(&j, "event", kind);
-		emit_put_string(&j, "level", log_level_name(event->level));
+		emit_put_string(&j, "level", log_level_names[event->level]);
 	}
 	emit_put_string(&j, "app", event->app[0] == '\0' ? NULL : event->app);
 	emit_put_string(&j, "id", event->id[0] == '\0' ? NULL : event->id);

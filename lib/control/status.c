@@ -218,9 +218,7 @@ take_worker(struct status *st, const struct status_app *a,
 	const struct worker *w = st->sup->workers[number];
 
 	row->process = number;
-	row->state = p->stuck
-	    ? "stuck"
-	    : process_state_name((enum process_state)p->state);
+	row->state = p->stuck ? "stuck" : process_state_names[p->state];
 	row->sessions = p->conns.count;
 	row->requests = p->requests;
 	row->age = st->at - p->started;

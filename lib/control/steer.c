@@ -379,8 +379,7 @@ steer_detach(struct client *cl, tstamp now)
 	x = &p->processes[t->process];
 	if (x->asked || x->state == PROCESS_DYING) {
 		client_error(cl, "%s: worker %s is leaving already (%s)",
-		    t->name, t->id,
-		    process_state_name((enum process_state)x->state));
+		    t->name, t->id, process_state_names[x->state]);
 		return;
 	}
 	t->of = x->conns.count;
@@ -544,7 +543,7 @@ steer_resume(
 	if (resume ? g->hold.stopped : g->hold.muted) {
 		client_error(cl, "%s is %s, and not %s: %s has it run again",
 		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]),
-		    process_end_name(why), resume ? "start" : "resume");
+		    process_end_names[why], resume ? "start" : "resume");
 		return;
 	}
 	if (g->hold.stopped && !g->drained) {

@@ -115,8 +115,8 @@ struct process {
 };
 
 /* The words of status and logs. */
-const char *process_state_name(enum process_state s);
-const char *process_end_name(enum process_end e);
+extern const char *const process_state_names[];
+extern const char *const process_end_names[];
 
 /* --- an app --------------------------------------------------------------- */
 

@@ -461,52 +461,40 @@ process_arm(struct pool *p, uint32_t process)
 
 /* --- names --------------------------------------------------------------- */
 
-const char *
-process_state_name(enum process_state s)
-{
-	static const char *const names[] = {
-		[PROCESS_GONE] = "gone",
-		[PROCESS_STARTING] = "starting",
-		[PROCESS_IDLE] = "idle",
-		[PROCESS_ACTIVE] = "active",
-		[PROCESS_DETACHED] = "detached",
-		[PROCESS_RETIRING] = "retiring",
-		[PROCESS_STOPPING] = "stopping",
-		[PROCESS_DYING] = "dying",
-	};
+const char *const process_state_names[] = {
+	[PROCESS_GONE] = "gone",
+	[PROCESS_STARTING] = "starting",
+	[PROCESS_IDLE] = "idle",
+	[PROCESS_ACTIVE] = "active",
+	[PROCESS_DETACHED] = "detached",
+	[PROCESS_RETIRING] = "retiring",
+	[PROCESS_STOPPING] = "stopping",
+	[PROCESS_DYING] = "dying",
+};
 
-	return names[s];
-}
-
-const char *
-process_end_name(enum process_end e)
-{
-	static const char *const names[] = {
-		[END_EXIT] = "exit",
-		[END_FAILURE] = "failure",
-		[END_SIGNAL] = "signal",
-		[END_RETIRED] = "retired",
-		[END_IDLE] = "idle",
-		[END_LOAD] = "load",
-		[END_EVICTED] = "evicted",
-		[END_REQUESTS] = "max_requests",
-		[END_LIFETIME] = "max_lifetime",
-		[END_MEMORY] = "max_memory",
-		[END_KEEPER] = "keeper",
-		[END_RESIZED] = "resized",
-		[END_DETACHED] = "detached",
-		[END_RESTARTED] = "restarted",
-		[END_DRAINED] = "drained",
-		[END_STOPPED] = "stopped",
-		[END_CLOSED] = "closed",
-		[END_SHUTDOWN] = "shutdown",
-		[END_START_TIMEOUT] = "start_timeout",
-		[END_PICKUP_TIMEOUT] = "pickup_timeout",
-		[END_REQUEST_TIMEOUT] = "request_timeout",
-		[END_NONSENSE] = "nonsense",
-		[END_FAIL] = "fail",
-		[END_SPAWN] = "spawn",
-	};
-
-	return names[e];
-}
+const char *const process_end_names[] = {
+	[END_EXIT] = "exit",
+	[END_FAILURE] = "failure",
+	[END_SIGNAL] = "signal",
+	[END_RETIRED] = "retired",
+	[END_IDLE] = "idle",
+	[END_LOAD] = "load",
+	[END_EVICTED] = "evicted",
+	[END_REQUESTS] = "max_requests",
+	[END_LIFETIME] = "max_lifetime",
+	[END_MEMORY] = "max_memory",
+	[END_KEEPER] = "keeper",
+	[END_RESIZED] = "resized",
+	[END_DETACHED] = "detached",
+	[END_RESTARTED] = "restarted",
+	[END_DRAINED] = "drained",
+	[END_STOPPED] = "stopped",
+	[END_CLOSED] = "closed",
+	[END_SHUTDOWN] = "shutdown",
+	[END_START_TIMEOUT] = "start_timeout",
+	[END_PICKUP_TIMEOUT] = "pickup_timeout",
+	[END_REQUEST_TIMEOUT] = "request_timeout",
+	[END_NONSENSE] = "nonsense",
+	[END_FAIL] = "fail",
+	[END_SPAWN] = "spawn",
+};

@@ -93,7 +93,7 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	(void)loop_set(&w->sup->loop, &w->channel, 0);
 	group_failed(w->group, "protocol error: %s", text);
 	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
-	    process_end_name(END_NONSENSE),
+	    process_end_names[END_NONSENSE],
 	    "broke the protocol and is killed: %s", text);
 	pool_quit(&w->sup->pool, w->process, END_NONSENSE, now);
 }
@@ -525,7 +525,7 @@ channel_take_other(
 		group_failed(w->group, "%.*s",
 		    (int)(said->len > 200 ? 200 : said->len), said->text);
 		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
-		    process_end_name(END_FAIL), "cannot go on: %s",
+		    process_end_names[END_FAIL], "cannot go on: %s",
 		    w->group->failure.why);
 		pool_quit(p, w->process, END_FAIL, now);
 		return NULL;

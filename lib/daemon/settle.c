@@ -319,7 +319,7 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 		group_failed(
 		    w->group, "%s within %g s", late, tspan_to_seconds(limit));
 		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
-		    process_end_name(x->end), "is killed: %s",
+		    process_end_names[x->end], "is killed: %s",
 		    w->group->failure.why);
 	}
 	/* Its calls of accept() may be none that the library answers. */

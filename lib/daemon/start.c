@@ -418,7 +418,7 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 	/* If the app has failed by this, NEWS_FAILED gives the same reason. */
 	if (tell && (had_failed || !app->failed))
 		tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE,
-		    process_end_name(END_SPAWN), "%s", why);
+		    process_end_names[END_SPAWN], "%s", why);
 }
 
 static void

@@ -335,7 +335,7 @@ struct event {
 	struct timespec at; /* of the wall clock */
 	enum event_kind kind;
 	enum log_level level;
-	const char *reason; /* process_end_name(), a constant; NULL: none */
+	const char *reason; /* process_end_names[], a constant; NULL: none */
 	pid_t pid; /* of the process; 0: it is about none */
 	const char *app; /* "": it is about the daemon */
 	const char *id; /* of the process; "": it is about none */
@@ -358,7 +358,7 @@ struct events_place {
 bool events_next(
     const struct events *, struct events_place *place, struct event *out);
 
-const char *events_kind_name(enum event_kind kind);
+extern const char *const event_kind_names[];
 
 /*
  * Tells of the worker, of the group, or, where both are NULL, of the daemon:

@@ -161,28 +161,22 @@ events_next(
 	return true;
 }
 
-const char *
-events_kind_name(enum event_kind kind)
-{
-	static const char *const names[] = {
-		[EVENT_START] = "start",
-		[EVENT_SPAWN] = "spawn",
-		[EVENT_READY] = "ready",
-		[EVENT_EXIT] = "exit",
-		[EVENT_FAILURE] = "failure",
-		[EVENT_RECOVERY] = "recovery",
-		[EVENT_REFUSAL] = "refusal",
-		[EVENT_RESTART] = "restart",
-		[EVENT_RELOAD] = "reload",
-		[EVENT_COMMAND] = "command",
-		[EVENT_STOP] = "stop",
-		[EVENT_WORKER] = "worker",
-		[EVENT_STDOUT] = "stdout",
-		[EVENT_STDERR] = "stderr",
-	};
-
-	return names[kind];
-}
+const char *const event_kind_names[] = {
+	[EVENT_START] = "start",
+	[EVENT_SPAWN] = "spawn",
+	[EVENT_READY] = "ready",
+	[EVENT_EXIT] = "exit",
+	[EVENT_FAILURE] = "failure",
+	[EVENT_RECOVERY] = "recovery",
+	[EVENT_REFUSAL] = "refusal",
+	[EVENT_RESTART] = "restart",
+	[EVENT_RELOAD] = "reload",
+	[EVENT_COMMAND] = "command",
+	[EVENT_STOP] = "stop",
+	[EVENT_WORKER] = "worker",
+	[EVENT_STDOUT] = "stdout",
+	[EVENT_STDERR] = "stderr",
+};
 
 /* --- what is told -------------------------------------------------------- */
 

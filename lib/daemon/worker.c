@@ -459,7 +459,7 @@ leaving_end(struct worker *w, tstamp now)
 	const struct process *x = &p->processes[process];
 	const struct reap_death *d = &w->leaving.death;
 	const char *reason =
-	    process_end_name(x->asked ? x->end : death_end_of(w));
+	    process_end_names[x->asked ? x->end : death_end_of(w)];
 	char how[64], session[48] = "", why[WHY_MAX], request[WORKER_REQUEST];
 
 	listeners_keep(w->group);

@@ -139,7 +139,7 @@ void log_limited(struct log_rate *rate, tstamp now, enum log_level level,
 #define LOG_TIME 64
 const char *log_time(const struct timespec *at, char buf[LOG_TIME]);
 
-const char *log_level_name(enum log_level level);
+extern const char *const log_level_names[LOG_LEVELS];
 
 struct log_style {
 	enum {

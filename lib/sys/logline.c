@@ -16,21 +16,16 @@
 
 /* --- how a line looks --------------------------------------------------- */
 
-static const struct {
-	const char *name;
-	int severity;
-} levels[LOG_LEVELS] = {
-	[LOG_LEVEL_ERROR] = { "error", LOG_ERR },
-	[LOG_LEVEL_WARN] = { "warn", LOG_WARNING },
-	[LOG_LEVEL_INFO] = { "info", LOG_INFO },
-	[LOG_LEVEL_DEBUG] = { "debug", LOG_DEBUG },
+const char *const log_level_names[LOG_LEVELS] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
 };
 
-const char *
-log_level_name(enum log_level level)
-{
-	return levels[level].name;
-}
+/* As syslog(3) has them. */
+static const int severities[LOG_LEVELS] = { LOG_ERR, LOG_WARNING, LOG_INFO,
+	LOG_DEBUG };
 
 const char *
 log_time(const struct timespec *at, char buf[LOG_TIME])
@@ -56,20 +51,20 @@ log_format(const struct logline *line, const struct log_style *style,
 	};
 	const char *const *frame = frames[style->json];
 	const enum text_as as = style->json ? TEXT_JSON : TEXT_LINE;
-	const char *level = log_level_name(line->level);
+	const char *level = log_level_names[line->level];
 	char time[LOG_TIME], head[128] = "";
 	size_t len;
 	struct tm tm;
 
 	if (style->head == LOG_HEAD_JOURNAL) {
 		(void)snprintf(
-		    head, sizeof(head), "<%d>", levels[line->level].severity);
+		    head, sizeof(head), "<%d>", severities[line->level]);
 	} else if (style->head == LOG_HEAD_SYSLOG) {
 		/* RFC 3164, as syslog(3) has it: local time, English. */
 		localtime_r(&line->at.tv_sec, &tm);
 		strftime(time, sizeof(time), "%b %e %H:%M:%S", &tm);
 		(void)snprintf(head, sizeof(head), "<%d>%s apppoold[%d]: ",
-		    style->facility | levels[line->level].severity, time,
+		    style->facility | severities[line->level], time,
 		    (int)getpid());
 	}
 	len = strlen(head);

@@ -7,9 +7,9 @@
 TEST(every_state_and_end_has_a_word)
 {
 	for (int s = 0; s < PROCESS_STATES; s++)
-		CHECK(process_state_name((enum process_state)s) != NULL);
+		CHECK(process_state_names[s] != NULL);
 	for (int e = 0; e < PROCESS_ENDS; e++)
-		CHECK(process_end_name((enum process_end)e) != NULL);
+		CHECK(process_end_names[e] != NULL);
 }
 
 /* The section REASONS of the manual page; allocated, or NULL. */
@@ -48,8 +48,7 @@ TEST(the_manual_has_every_end_and_no_other)
 			if (*word == '\0')
 				continue;
 			NEED(e < PROCESS_ENDS);
-			CHECK_STR(
-			    process_end_name((enum process_end)e++), word);
+			CHECK_STR(process_end_names[e++], word);
 		}
 	}
 	CHECK_EQ(PROCESS_ENDS, e);

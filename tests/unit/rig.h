@@ -454,7 +454,7 @@ rig_number(const char *word)
 		if (strcmp(word, words[i].word) == 0)
 			return words[i].number;
 	for (int end = END_EXIT; end < PROCESS_ENDS; end++)
-		if (strcmp(word, process_end_name((enum process_end)end)) == 0)
+		if (strcmp(word, process_end_names[end]) == 0)
 			return end;
 	n = strtod(word, &unit);
 	if (strcmp(unit, "s") == 0)
@@ -740,10 +740,9 @@ rig_word(const char *name, uint32_t n)
 	if (strcmp(name, "state_of_app") == 0)
 		return app_state_name(rig_app(n));
 	if (strcmp(name, "state") == 0)
-		return process_state_name(
-		    (enum process_state)rig_process(n)->state);
+		return process_state_names[rig_process(n)->state];
 	if (strcmp(name, "end") == 0)
-		return process_end_name((enum process_end)rig_process(n)->end);
+		return process_end_names[rig_process(n)->end];
 	return NULL;
 }
 
