@@ -103,23 +103,6 @@ open_channel(struct adapter *a)
 	free(c.id);
 }
 
-/* A socket for the program, of the family of the app's first listener. */
-static void
-open_listener(struct adapter *a)
-{
-	const char *family = getenv(WIRE_ENV_FAMILY);
-	int number = AF_UNIX;
-
-	if (family != NULL && strcmp(family, "inet") == 0)
-		number = AF_INET;
-	else if (family != NULL && strcmp(family, "inet6") == 0)
-		number = AF_INET6;
-	if (listener_make(&a->listener, number) == -1)
-		daemon_fail(a, "cannot make a socket to listen on: %s",
-		    strerror(errno));
-	a->listener.fd = raise_descriptor(a, a->listener.fd);
-}
-
 /* --- with the library --------------------------------------------------- */
 
 /* The descriptor that LISTEN_FDS=1 stands for. */
@@ -408,8 +391,10 @@ int
 main(int argc, char **argv)
 {
 	static struct adapter a = { .received.fd = -1 };
+	const char *family = getenv(WIRE_ENV_FAMILY);
+	const char *library = getenv(WIRE_ENV_LIBRARY);
+	int number = AF_UNIX;
 	struct sources s;
-	const char *library;
 	sigset_t all;
 
 	if (argc < 2) {
@@ -417,7 +402,6 @@ main(int argc, char **argv)
 		    "usage: apppool-accept PROGRAM [ARGUMENT...]\n", stderr);
 		return EX_USAGE;
 	}
-	library = getenv(WIRE_ENV_LIBRARY);
 	/* Before anything of the program's is looked at. */
 	if (getenv(WIRE_ENV_CALLS) != NULL && acceptfilter_hide() == -1)
 		err(EX_OSERR, "cannot hide from the program");
@@ -426,7 +410,15 @@ main(int argc, char **argv)
 	/* A free number below 3 would become one of the program's. */
 	(void)descriptors_fix();
 	open_channel(&a);
-	open_listener(&a);
+	/* The program's socket is of the family of the app's first listener. */
+	if (family != NULL && strcmp(family, "inet") == 0)
+		number = AF_INET;
+	else if (family != NULL && strcmp(family, "inet6") == 0)
+		number = AF_INET6;
+	if (listener_make(&a.listener, number) == -1)
+		daemon_fail(&a, "cannot make a socket to listen on: %s",
+		    strerror(errno));
+	a.listener.fd = raise_descriptor(&a, a.listener.fd);
 	if (library != NULL)
 		library_execute(&a, argv + 1, library);
 	view_init(&a.memory);

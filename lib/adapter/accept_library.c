@@ -95,20 +95,12 @@ static struct {
 } sessions[SESSIONS];
 static int sessions_end; /* all are below */
 
-static bool
-socket_is(int fd, ino_t inode)
-{
-	struct stat st;
-
-	return fstat(fd, &st) == 0 && st.st_ino == inode &&
-	    S_ISSOCK(st.st_mode);
-}
-
 /* Says DONE of all that are closed. Returns whether there are others. */
 static bool
 sessions_settle(void)
 {
 	bool open = false;
+	struct stat st;
 
 	for (int fd = 0; fd < sessions_end; fd++) {
 		uint64_t serial = atomic_load(&sessions[fd].serial);
@@ -116,8 +108,8 @@ sessions_settle(void)
 		/* A descriptor can be closed by calls that have no hook. */
 		if (serial == 0)
 			continue;
-		if ((serial & CLOSED) == 0 &&
-		    socket_is(fd, sessions[fd].inode)) {
+		if ((serial & CLOSED) == 0 && fstat(fd, &st) == 0 &&
+		    st.st_ino == sessions[fd].inode && S_ISSOCK(st.st_mode)) {
 			open = true;
 			continue;
 		}
@@ -140,23 +132,6 @@ sessions_over(void)
 	if (!sessions_settle() && library.polls && library.stopped &&
 	    !atomic_exchange(&library.asked, true))
 		(void)kill(library.first, library.channel.stop_signal);
-}
-
-static void
-session_begin(int fd, uint64_t serial)
-{
-	struct stat st;
-
-	if (fd < SESSIONS && fstat(fd, &st) == 0) {
-		sessions[fd].inode = st.st_ino;
-		if (fd >= sessions_end)
-			sessions_end = fd + 1;
-		/* One that was there has been closed without a hook. */
-		serial = atomic_exchange(&sessions[fd].serial, serial);
-	}
-	if (serial != 0)
-		(void)channel_say_serial(
-		    library.channel.fd, WIRE_DONE, serial & ~CLOSED);
 }
 
 /*
@@ -380,6 +355,9 @@ static int
 library_give(const struct channel_message *m, struct sockaddr *address,
     socklen_t *len, int flags)
 {
+	uint64_t over = m->serial;
+	struct stat st;
+
 	if (m->fd == -1) {
 		(void)channel_say_serial(
 		    library.channel.fd, WIRE_LOST, m->serial);
@@ -398,7 +376,15 @@ library_give(const struct channel_message *m, struct sockaddr *address,
 		(void)fcntl(m->fd, F_SETFD, 0);
 	if ((flags & SOCK_NONBLOCK) != 0)
 		(void)fcntl(m->fd, F_SETFL, O_NONBLOCK);
-	session_begin(m->fd, m->serial);
+	if (m->fd < SESSIONS && fstat(m->fd, &st) == 0) {
+		sessions[m->fd].inode = st.st_ino;
+		sessions_end = MAX(sessions_end, m->fd + 1);
+		/* One that was there has been closed without a hook. */
+		over = atomic_exchange(&sessions[m->fd].serial, m->serial);
+	}
+	if (over != 0)
+		(void)channel_say_serial(
+		    library.channel.fd, WIRE_DONE, over & ~CLOSED);
 	return 0;
 }
 

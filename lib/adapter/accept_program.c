@@ -194,8 +194,7 @@ program_become(const struct program_spec *spec, int parent, pid_t parent_pid)
 		program_give_up(parent, PROGRAM_PREPARE);
 	if (getppid() != parent_pid)
 		_exit(EXIT_NOT_EXECUTED);
-	/* The socket to the daemon is hidden; sd_listen_fds(3) reads the rest.
-	 */
+	/* The daemon's socket is hidden; sd_listen_fds(3) reads the rest. */
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		(void)unsetenv(ours[i]);
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());

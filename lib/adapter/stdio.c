@@ -106,11 +106,8 @@ union address {
 	struct sockaddr_storage storage;
 };
 
-static bool set_variable(const char *name, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
 /* Of a short value. */
-static bool
+static bool __attribute__((format(printf, 2, 3)))
 set_variable(const char *name, const char *fmt, ...)
 {
 	char text[128];
@@ -235,33 +232,6 @@ tell_peer(int conn)
 
 /* --- becoming it -------------------------------------------------------- */
 
-/* Does all that can be done before a client waits for it. */
-static void
-prepare_process(void)
-{
-	/* Variables of ucspi-tcp and -unix; some of them are never set here. */
-	static const char *const foreign[] = { "PROTO", "REMOTE_ADDR",
-		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
-		"TCPLOCALPORT", "TCPREMOTEHOST", "TCPREMOTEINFO", "TCPREMOTEIP",
-		"TCPREMOTEPORT", "UNIXLOCALGID", "UNIXLOCALPATH",
-		"UNIXLOCALPID", "UNIXLOCALUID", "UNIXREMOTEEGID",
-		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
-	sigset_t none;
-
-	/* The program may read what apppool_open() has removed. */
-	(void)setenv(WIRE_ENV_APP, apppool_app(), 1);
-	(void)setenv(WIRE_ENV_ID, apppool_id(), 1);
-	(void)set_variable(WIRE_ENV_SLOT, "%d", apppool_slot());
-	/* The program could take them for those of its client. */
-	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-		(void)unsetenv(foreign[i]);
-	/* A shell may have started us with some ignored or blocked. */
-	for (int sig = 1; sig < NSIG; sig++)
-		(void)signal(sig, SIG_DFL);
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
 /* Becomes the program, if the connection can be its input and output. */
 static void
 become_program(const char *path, char **command, int conn)
@@ -282,8 +252,16 @@ become_program(const char *path, char **command, int conn)
 int
 main(int argc, char **argv)
 {
+	/* Variables of ucspi-tcp and -unix; some of them are never set here. */
+	static const char *const foreign[] = { "PROTO", "REMOTE_ADDR",
+		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
+		"TCPLOCALPORT", "TCPREMOTEHOST", "TCPREMOTEINFO", "TCPREMOTEIP",
+		"TCPREMOTEPORT", "UNIXLOCALGID", "UNIXLOCALPATH",
+		"UNIXLOCALPID", "UNIXLOCALUID", "UNIXREMOTEEGID",
+		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
 	char buf[PATH_MAX];
 	const char *path;
+	sigset_t none;
 	int conn;
 
 	if (argc < 2) {
@@ -301,7 +279,21 @@ main(int argc, char **argv)
 	path = find_program(argv[1], buf);
 	if (path == NULL)
 		fail_program(argv[1], errno);
-	prepare_process();
+	/*
+	 * All that can be done before a client waits for it. The program may
+	 * read what apppool_open() has removed.
+	 */
+	(void)setenv(WIRE_ENV_APP, apppool_app(), 1);
+	(void)setenv(WIRE_ENV_ID, apppool_id(), 1);
+	(void)set_variable(WIRE_ENV_SLOT, "%d", apppool_slot());
+	/* The program could take them for those of its client. */
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		(void)unsetenv(foreign[i]);
+	/* A shell may have started us with some ignored or blocked. */
+	for (int sig = 1; sig < NSIG; sig++)
+		(void)signal(sig, SIG_DFL);
+	sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	if (apppool_ready() == -1)
 		err(EX_OSERR, "the socket of the daemon");
 	conn = apppool_accept();

@@ -306,8 +306,7 @@ enum client_state {
 enum client_wait {
 	WAIT_NOTHING,
 	WAIT_APPS, /* as long as its goes_on says so */
-	WAIT_EVENTS, /* for the next, or a line; the answer so far comes first
-		      */
+	WAIT_EVENTS, /* for the next, or a line, after the answer so far */
 	WAIT_END, /* for the end of the daemon; likewise */
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
 };

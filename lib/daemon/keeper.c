@@ -619,8 +619,7 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 			pool_unheard(&all->sup->pool, o->process, !failed, now);
 		keeper_give_up(o, held, now);
 	}
-	/* A dead keeper may have had what it was to take from a living worker.
-	 */
+	/* A dead keeper may have had what was taken of a living worker. */
 	if (k->told == KEEPER_TAKE &&
 	    (busy == KEEPER_TAKE ||
 		(TAILQ_FIRST(&all->retakes)->living &&

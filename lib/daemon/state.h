@@ -303,8 +303,7 @@ void reload_stop(struct supervisor *s);
 
 /* --- tell.c -------------------------------------------------------------- */
 
-/* Events, and lines of output, which are lines of the log, too, and are kept.
- */
+/* Events, and lines of output: lines of the log, too, that are kept. */
 
 #define EVENTS_SIZE ((size_t)512 * 1024)
 

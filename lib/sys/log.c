@@ -443,8 +443,7 @@ log_put(struct logline *line)
 
 /* --- the thread --------------------------------------------------------- */
 
-/* Writes the lines that were taken, to the next sink as soon as there is one.
- */
+/* Writes the lines taken, to the next sink as soon as there is one. */
 static void
 write_taken(void)
 {

@@ -241,8 +241,7 @@ worker_become(const struct channel_message *m)
 	atomic_store(&worker.ready, false);
 	atomic_store(&worker.retired, false);
 
-	/* A thread that had the lock is not in this process, nor its session.
-	 */
+	/* A thread with the lock is not in this process, nor its session. */
 	(void)pthread_mutex_init(&held.lock, NULL);
 	for (int i = 0; i < SESSION_LISTS; i++)
 		while ((s = held.lists[i]) != NULL) {
@@ -479,11 +478,8 @@ apppool_retire(void)
 
 /* --- texts --------------------------------------------------------------- */
 
-static int say_text(const char *verb, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
-
 /* Says one line of printable ASCII; before READY, why it fails alone. */
-static int
+static int __attribute__((format(printf, 2, 0)))
 say_text(const char *verb, const char *fmt, va_list ap)
 {
 	char message[WIRE_MAX + 1];
