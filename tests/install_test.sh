@@ -12,9 +12,10 @@ file_setup() {
 	install_as install DESTDIR="$ROOT" PREFIX=/usr
 }
 
-# install_as GOAL [NAME=VALUE...]: make, as a packager calls it.
+# install_as GOAL [NAME=VALUE...]: make, as a packager calls it: not as a part
+# of the make that runs the tests.
 install_as() {
-	make -s "$@" BUILD="$DIR/build" BIN="$DIR" BOOTSTRAP=: \
+	env -u MAKEFLAGS make -s "$@" BUILD="$DIR/build" BIN="$DIR" BOOTSTRAP=: \
 	    >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
 }
 
