@@ -262,10 +262,13 @@ late_runs() {
 	[ "$late" -gt 0 ] 2>/dev/null
 }
 
-# Whether a client is connected; wait would look for a daemon that is gone.
+# Whether the client that timeout runs is connected; before, wait would look for
+# a daemon.
 is_connected() {
-	grep -q " 03 .*$DIR/control.sock" /proc/net/unix
-}
+	inode=$(find "/proc/$(pgrep -P "$STARTED")/fd" -printf '%l\n' |
+	    sed -n 's/^socket:.\(.*\).$/\1/p')
+	[ "$inode" ] && grep -q " 03 *$inode" /proc/net/unix
+} 2>/dev/null
 
 # The last two tests end the daemon that all tests of the file share.
 testTheDeathOfTheDaemonEndsAWaitWithUnavailable() {
