@@ -176,6 +176,11 @@ check_one_app(struct build *b, struct conf_app *app)
 	check_common(b, app, "environment", app->program.environment);
 	check_needs(b, app, "wait_for_request", app->parking.wait_for_request,
 	    "wait_for_data", app->parking.wait_for_data);
+	if (app->refusal.tell_failures &&
+	    app->refusal.protocol != CONF_PROTOCOL_HTTP &&
+	    both_sound(b, app, "tell_failures", "protocol"))
+		build_say(b, app, SAID_MISTAKE, "tell_failures",
+		    "tell_failures needs protocol = http");
 	check_needs(b, app, "slow_signal", app->slow_signal != 0,
 	    "slow_timeout", o->slow_timeout != 0);
 	check_needs(b, app, "queue", o->private_queue, "prefetch",

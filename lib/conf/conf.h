@@ -198,6 +198,7 @@ struct conf_refusal {
 	const char *reply; /* the bytes it held when read; likewise */
 	size_t reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
 	enum conf_protocol protocol;
+	bool tell_failures; /* CONF_PROTOCOL_HTTP only */
 };
 
 /* Connections that the daemon keeps between requests, or before the first. */

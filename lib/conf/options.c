@@ -131,6 +131,8 @@ const struct option options_app[] = {
 	    WORDS("wait", "close", "refuse", "reply:")),
 	APP(protocol, refusal.protocol, CONNECTIONS, IN_PLACE, word, "raw", 0,
 	    0, .words = type_protocol_words),
+	APP(tell_failures, refusal.tell_failures, SESSIONS, IN_PLACE, flag,
+	    "false", 0, 0),
 	APP(limit, limit, SESSIONS, IN_PLACE, limit, NULL, 0, 0),
 	APP(limit_fail, limit.fail_closed, SESSIONS, IN_PLACE, word, "open", 0,
 	    0, WORDS("open", "closed")),

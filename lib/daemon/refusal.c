@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/action.h"
 #include "daemon/group.h"
@@ -29,15 +30,6 @@
 
 /* The number that web servers give the one request of a connection. */
 #define FIRST_REQUEST 1
-
-static const char http_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
-				  "Content-Type: text/plain\r\n"
-				  "Content-Length: 49\r\n"
-				  "Retry-After: 5\r\n"
-				  "Connection: close\r\n"
-				  "\r\n"
-				  "The service is too busy. "
-				  "Please try again later.\n";
 
 /* A client that may still read its answer. */
 struct refusal {
@@ -60,13 +52,39 @@ refusal_answers(const struct conf_app *conf)
 		conf->refusal.protocol != CONF_PROTOCOL_RAW);
 }
 
-void
-refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
+/* Why no process is ready, where clients may know that. */
+static void
+refusal_answer_http(const struct group *g, struct refusal_answer *out)
 {
+	char why[GROUP_FAILURE_MAX] = "";
+	char body[640] = "The service is too busy. Please try again later.\n";
+
+	if (g->conf->refusal.tell_failures &&
+	    app_ready(&g->sup->pool.apps[g->app]) == 0 &&
+	    group_failure(g, why)[0] != '\0')
+		(void)snprintf(
+		    body, sizeof(body), "%s: %s\n", g->conf->name, why);
+	out->bytes = out->made;
+	out->len = (size_t)snprintf(out->made, sizeof(out->made),
+	    "HTTP/1.1 503 Service Unavailable\r\n"
+	    "Content-Type: text/plain\r\n"
+	    "Content-Length: %zu\r\n"
+	    "Retry-After: 5\r\n"
+	    "Connection: close\r\n"
+	    "\r\n"
+	    "%s",
+	    strlen(body), body);
+}
+
+void
+refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
+{
+	const struct conf_app *conf = g->conf;
 	unsigned char h[FCGI_HEADER_LEN];
 	unsigned id = 0;
 
-	*out = (struct refusal_answer){ .bytes = NULL };
+	out->bytes = NULL;
+	out->len = 0;
 	if (!refusal_answers(conf))
 		return;
 	if (conf->refusal.on_full == CONF_ON_FULL_REPLY) {
@@ -82,6 +100,7 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 			id = (unsigned)h[2] << 8 | h[3];
 		if (id == 0)
 			id = FIRST_REQUEST;
+		memset(out->made, 0, REFUSAL_FASTCGI);
 		out->made[0] = FCGI_VERSION_1;
 		out->made[1] = FCGI_END_REQUEST;
 		out->made[2] = (char)(id >> 8);
@@ -89,10 +108,9 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 		out->made[5] = FCGI_BODY_LEN;
 		out->made[FCGI_HEADER_LEN + 4] = FCGI_OVERLOADED;
 		out->bytes = out->made;
-		out->len = sizeof(out->made);
+		out->len = REFUSAL_FASTCGI;
 	} else {
-		out->bytes = http_answer;
-		out->len = sizeof(http_answer) - 1;
+		refusal_answer_http(g, out);
 	}
 }
 
@@ -206,7 +224,7 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 	struct refusal *r = NULL;
 
 	g->refused++;
-	refusal_answer(g->conf, handed ? -1 : fd, &answer);
+	refusal_answer(g, handed ? -1 : fd, &answer);
 	if (answer.bytes == NULL || (tcp && handed)) {
 		refusal_over(g, fd, tcp, true);
 		return;

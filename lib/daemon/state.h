@@ -67,7 +67,7 @@ struct refusal_answer {
 	/* Of the configuration, constant, or made. NULL: just close it. */
 	const char *bytes;
 	size_t len;
-	char made[REFUSAL_FASTCGI];
+	char made[1024];
 };
 
 /*
@@ -80,8 +80,7 @@ void refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now);
 bool refusal_answers(const struct conf_app *conf);
 
 /* The answer to the client at fd, or at one that is not looked at (-1). */
-void refusal_answer(
-    const struct conf_app *conf, int fd, struct refusal_answer *out);
+void refusal_answer(const struct group *g, int fd, struct refusal_answer *out);
 
 /* --- the daemon --------------------------------------------------------- */
 

@@ -149,8 +149,17 @@ testAFailedAppAnswersWithARefusal() {
 	begins 'start_limit = 1 protocol = http' app web --exit-at-once 1
 	await status_is failed apps web state
 	assertEquals 503 "$(unix_get -o "$DIR/body" -w '%{http_code}')"
+	assertContains "$(cat "$DIR/body")" 'too busy'
 	await status_is 1 apps web refused
 	assert_accounts web
+}
+
+testAFailedAppTellsDevelopersWhyItDoesNotStart() {
+	begins 'start_limit = 1 protocol = http tell_failures = true' app web \
+	    --exit-at-once 1
+	await status_is failed apps web state
+	assertEquals 503 "$(unix_get -o "$DIR/body" -w '%{http_code}')"
+	assertContains "$(cat "$DIR/body")" 'web: exited with status 1 before'
 }
 
 testAFullLimitAnswersWithARefusal() {

@@ -488,6 +488,9 @@ static const struct fact facts[] = {
 	    PART
 	    "app 'a': wait_for_request has no effect without wait_for_data",
 	    APP("wait_for_request = http") },
+	{ "only_http_can_tell_failures", 0,
+	    PART "app 'a': tell_failures needs protocol = http",
+	    APP("tell_failures = true") },
 	{ "a_signal_for_slow_sessions_needs_slow_timeout", 0,
 	    PART "app 'a': slow_signal has no effect without slow_timeout",
 	    APP("slow_signal = USR2") },

@@ -65,6 +65,13 @@ apps_over(struct supervisor *s, const struct action *a, tstamp at)
 	(void)at;
 }
 
+const char *
+group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
+{
+	(void)g;
+	return strcpy(buf, "exit 1");
+}
+
 static void
 begin(void)
 {
@@ -179,7 +186,7 @@ answer_to(const void *bytes, size_t len, struct refusal_answer *out)
 	int unread;
 
 	CHECK_EQ((ssize_t)len, send(client, bytes, len, 0));
-	refusal_answer(&app, server, out);
+	refusal_answer(&group, server, out);
 	CHECK_EQ(0, ioctl(server, FIONREAD, &unread));
 	CHECK_EQ((int)len, unread);
 	(void)recv(server, (char[64]){ 0 }, 64, MSG_DONTWAIT);
