@@ -281,6 +281,38 @@ check_addresses(struct build *b)
 	}
 }
 
+/* Each app must be there, and none can wait for the end of itself. */
+static void
+check_app_needs(struct build *b, const struct conf_app *app)
+{
+	const struct conf *conf = b->conf;
+	const struct conf_app **met =
+	    arena_alloc(b->findings->arena, conf->apps_len + 1, sizeof(*met));
+	size_t n = app->needs[0] != NULL ? 1 : 0, k;
+
+	/* All that it needs, by way of others, too. */
+	met[0] = app;
+	for (size_t i = 0; i < n; i++) {
+		for (char **name = met[i]->needs; *name != NULL; name++) {
+			const struct conf_app *needed =
+			    conf_find_app(conf, *name);
+
+			if (needed == NULL && i == 0)
+				build_say(b, app, SAID_MISTAKE, "needs",
+				    "needs '%s', which is no app", *name);
+			else if (needed == app)
+				build_say(b, app, SAID_MISTAKE, "needs",
+				    "needs itself%s%s",
+				    i > 0 ? ", by way of " : "",
+				    i > 0 ? met[i]->name : "");
+			for (k = 0; k < n && met[k] != needed; k++)
+				;
+			if (needed != NULL && k == n)
+				met[n++] = needed;
+		}
+	}
+}
+
 static void
 check_sum(struct build *b)
 {
@@ -633,6 +665,8 @@ check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *))
 
 	for (size_t i = 0; i < b->conf->apps_len; i++)
 		check_one_app(b, &b->conf->apps[i]);
+	for (size_t i = 0; i < b->conf->apps_len; i++)
+		check_app_needs(b, &b->conf->apps[i]);
 	if (control != NULL && strlen(control) >= sizeof(sun->sun_path))
 		build_say(b, NULL, SAID_MISTAKE, "control",
 		    "'%s' is too long for a socket: %zu bytes of at most %zu",

@@ -238,6 +238,7 @@ struct conf_app {
 	struct app_options pool;
 
 	bool exit_on_failed;
+	char **needs; /* names of apps; no circle */
 	bool log_requests;
 	unsigned slow_signal; /* see conf_signal() */
 	unsigned timeout_signal;
@@ -407,6 +408,9 @@ void conf_pool_limits(const struct conf *, struct pool_limits *out);
 
 /* NULL: there is no app of that name. */
 const struct conf_app *conf_find_app(const struct conf *, const char *name);
+
+/* Whether the app has that name among its needs. */
+bool conf_app_needs(const struct conf_app *, const char *name);
 
 /* Differences between two versions of an app, by what they cost. */
 #define CONF_CHANGED_SIZES 0x1 /* sizes, thresholds, timeouts: in place */

@@ -154,6 +154,16 @@ conf_find_app(const struct conf *conf, const char *name)
 }
 
 bool
+conf_app_needs(const struct conf_app *app, const char *name)
+{
+	char *const *needs = app->needs;
+
+	while (*needs != NULL && strcmp(*needs, name) != 0)
+		needs++;
+	return *needs != NULL;
+}
+
+bool
 conf_makes_folder(const struct conf *conf)
 {
 	static const char folder[] = CONF_DEFAULT_FOLDER "/";

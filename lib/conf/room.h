@@ -183,8 +183,8 @@ extern const struct type type_uint, type_span, type_span_auto, type_size,
 bool type_parse_uint(const char *text, uint64_t *out);
 
 /* type_text.c */
-extern const struct type type_string, type_path, type_paths, type_command,
-    type_environment, type_flag, type_word, type_log;
+extern const struct type type_string, type_path, type_paths, type_names,
+    type_command, type_environment, type_flag, type_word, type_log;
 
 /* The words of enumerations of conf.h, as option.words has them. */
 extern const char *const type_handoff_words[];

@@ -189,7 +189,7 @@ placeholder_fill(const char *text, const char *app, uint32_t slot)
 	return out.data;
 }
 
-/* ---- lists: paths, programs with arguments, variables ---- */
+/* ---- lists: paths, names, programs with arguments, variables ---- */
 
 static bool
 variable_check(const struct input *in, const char *text)
@@ -275,6 +275,7 @@ list_print(const struct option *o, const void *base, struct arena *a)
 }
 
 const struct type type_paths = { true, list_parse, list_print };
+const struct type type_names = { true, list_parse, list_print };
 const struct type type_command = { true, list_parse, list_print };
 const struct type type_environment = { true, list_parse, list_print };
 

@@ -185,7 +185,7 @@ tstamp queue_recall_due(const struct pool *p, const struct app *a);
 static inline bool
 bounds_kept(const struct pool *p, const struct app *a)
 {
-	return p->phase == POOL_RUNNING && a->phase == APP_RUNNING;
+	return p->phase != POOL_ENDING && a->phase == APP_RUNNING;
 }
 
 /* The minimum that is kept now. */

@@ -267,7 +267,4 @@ pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 	p->phase = POOL_STOPPING;
 	p->stop_at = tstamp_add(now, budget);
 	p->stop_grace = grace < budget ? grace : budget;
-	for (uint32_t app = 0; app < p->napps; app++)
-		if (p->apps[app].phase != APP_FREE)
-			pool_app_close(p, app, now);
 }

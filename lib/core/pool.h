@@ -101,7 +101,10 @@ void pool_app_free(struct pool *p, uint32_t app);
 void pool_resize(
     struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now);
 
-/* Closes every app; SIGTERM `grace` before the end of budget, then SIGKILL. */
+/*
+ * From now on the caller closes one app after the other. What is left gets
+ * SIGTERM `grace` before the end of budget, then SIGKILL.
+ */
 void pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now);
 
 /* SIGTERM now, SIGKILL after `grace`; again: if the grace is shorter. */

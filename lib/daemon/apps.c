@@ -541,6 +541,8 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 
 	if (g == NULL || app->phase != APP_OVER)
 		return;
+	/* At the end of stop_timeout the core also ends needed apps. */
+	g->closing = true;
 	listeners_close_all(&g->listeners);
 	/* Called again when the last of them is closed. */
 	g->over = true;
@@ -556,8 +558,31 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
 	apps_set_title(s);
-	if (!s->stopping) {
+	if (s->stopping) {
+		apps_close_unneeded(s, now);
+	} else {
 		apps_open_lent(s);
 		listeners_open_awaited(s, now);
+	}
+}
+
+/*
+ * A web server that ends gracefully still passes on requests that it has
+ * accepted: its PHP takes connections until the web server is gone.
+ */
+void
+apps_close_unneeded(struct supervisor *s, tstamp now)
+{
+	struct group *g = NULL, *other;
+
+	while ((g = group_next(s, g)) != NULL) {
+		if (g->closing)
+			continue;
+		for (other = group_next(s, NULL); other != NULL &&
+		     !conf_app_needs(other->conf, g->conf->name);
+		     other = group_next(s, other))
+			;
+		if (other == NULL)
+			apps_close(g, now);
 	}
 }

@@ -365,6 +365,9 @@ void apps_change(struct supervisor *s, struct app_listeners *prepared,
 /* ACTION_OVER, or a refusal has ended: frees a group when nothing is left. */
 void apps_over(struct supervisor *s, const struct action *a, tstamp now);
 
+/* Everything stops: closes the apps that none that is left needs. */
+void apps_close_unneeded(struct supervisor *s, tstamp now);
+
 /* "2 to 8 processes", or "1 process". Returns buf. */
 #define SIZE_TEXT 48
 const char *size_format(struct group_size size, char buf[SIZE_TEXT]);

@@ -52,20 +52,16 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 	(void)notify_send(
 	    "STOPPING=1\nSTATUS=Stopping%s", at_once ? " now" : "");
 	s->stopping = true;
-	if (!at_once)
+	if (!at_once) {
 		pool_stop(&s->pool, conf->stop_timeout, grace, now);
+		apps_close_unneeded(s, now);
+		return;
+	}
 	while ((g = group_next(s, g)) != NULL) {
 		g->closing = true;
-		if (at_once) {
-			listeners_close_all(&g->listeners);
-		} else {
-			parking_leave(g, now);
-			accepting_leave(g, now);
-		}
+		listeners_close_all(&g->listeners);
 		template_update(g, now);
 	}
-	if (!at_once)
-		return;
 	TAILQ_FOREACH(t, &s->templates.all, next)
 		worker_signal(t->w, SIGKILL);
 	pool_stop_now(&s->pool, grace, now);

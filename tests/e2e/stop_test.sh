@@ -96,6 +96,75 @@ testAStopSendsNoSignalToAProcessInASession() {
 	ends_well
 }
 
+# chain STOP_TIMEOUT: web needs php, which needs jobs.
+chain() {
+	{
+		echo "stop_timeout = $1"
+		app jobs </dev/null
+		app php <<-EOF
+		needs = jobs
+		EOF
+		app web <<-EOF
+		needs = php
+		kill_timeout = 200ms
+		EOF
+	} | conf
+	pool_start
+}
+
+testAnAppServesUntilThoseThatNeedItHaveEnded() {
+	chain 1m
+	hold_at busy
+	kill -TERM "$POOL"
+	await is_refused "unix:$DIR/web.sock"
+	assertContains "$(ask "unix:$DIR/php.sock")" hello
+	hold_at later php
+	open_gate busy
+	await is_refused "unix:$DIR/php.sock"
+	assertContains "$(ask "unix:$DIR/jobs.sock")" hello
+	open_gate later
+	ends_well
+	behind
+	assertEquals "$ANSWER" 0 "$RC"
+}
+
+testAnAppThatIsNeededEndsAtStopTimeout() {
+	chain 1s
+	ask_behind 'sleep 60s'
+	ask_behind 'sleep 60s' php
+	stops_well
+	await no_leftovers
+}
+
+testAnAppThatIsNeededMayEndBeforeThoseThatNeedIt() {
+	{
+		echo 'stop_timeout = 2s'
+		app php <<-EOF
+		template = true
+		kill_timeout = 1s
+		EOF
+		app web --ignore-stop --ignore-term <<-EOF
+		needs = php
+		kill_timeout = 1s
+		EOF
+	} | conf
+	pool_start
+	hold_at busy php
+	kill -TERM "$POOL"
+	await is_refused "unix:$DIR/php.sock"
+	ends_well
+	await no_leftovers
+}
+
+testASecondSignalEndsAppsThatAreNeeded() {
+	chain 1m
+	ask_behind 'sleep 60s'
+	kill -TERM "$POOL"
+	await is_refused "unix:$DIR/web.sock"
+	stops_well
+	await no_leftovers
+}
+
 testASessionIsCutShortAtStopTimeout() {
 	starts 'stop_timeout = 1m kill_timeout = 200ms' \
 	    with 'stop_timeout = 1s' app web

@@ -519,6 +519,16 @@ static const struct fact facts[] = {
 	    "pool.conf:1: app 'a': min_processes (3) is over max_processes "
 	    "(2)\n",
 	    APP("min_processes = 3 max_processes = 2") },
+	{ "an_app_that_is_needed_must_be_there", 0,
+	    "pool.conf:1: app 'a': needs 'b', which is no app\n",
+	    APP("needs = b") },
+	{ "no_app_needs_itself", 0, "pool.conf:1: app 'a': needs itself\n",
+	    APP("needs = a") },
+	{ "apps_that_need_each_other_are_a_mistake", 0,
+	    "pool.conf:1: app 'a': needs itself, by way of b\n"
+	    "pool.conf:2: app 'b': needs itself, by way of a\n",
+	    APP("needs = { b, c }") "app b { handoff = none command = a needs = { a, c } }\n"
+				    "app c { handoff = none command = a }\n" },
 	{ "an_unknown_control_group_is_always_a_mistake", 0,
 	    "pool.conf:1: option 'control_group': group 'no-such': "
 	    "there is none of that name\n",

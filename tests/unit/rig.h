@@ -354,6 +354,15 @@ rig_exits(uint32_t process, enum process_end how)
 	rig_gone(process);
 }
 
+static inline void
+rig_stop(tspan budget, tspan grace)
+{
+	pool_stop(&rig.pool, budget, grace, rig.now);
+	for (uint32_t app = 0; app < rig.pool.napps; app++)
+		if (rig.pool.apps[app].phase != APP_FREE)
+			pool_app_close(&rig.pool, app, rig.now);
+}
+
 /* --- what is there ------------------------------------------------------ */
 
 static inline const struct app *
@@ -643,7 +652,7 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	    pool_lock_answered(p, 0, LIMIT_CLOSED, 0, now + first, now));
 	RIG_FACT("limit_moved", pool_limit_moved(p, 0, now));
 	RIG_FACT("resize", pool_resize(p, a, b, now));
-	RIG_FACT("stop", pool_stop(p, first, second, now));
+	RIG_FACT("stop", rig_stop(first, second));
 	RIG_FACT("stop_now", pool_stop_now(p, first, now));
 	return CHECK_STR("a fact", verb);
 }

@@ -537,6 +537,9 @@ everything_stops(void)
 	else
 		pool_stop(&w.pool, budget, random_span(true), w.now);
 	for (uint32_t app = 0; app < w.pool.limits.apps; app++) {
+		if (w.pool.phase == POOL_STOPPING &&
+		    w.pool.apps[app].phase != APP_FREE)
+			pool_app_close(&w.pool, app, w.now);
 		w.apps[app].closing = true;
 		if (w.apps[app].muted)
 			mute(app, false);
