@@ -1,5 +1,7 @@
 /* Resolves what the values mean on this machine. */
 
+#include <sys/prctl.h>
+
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
@@ -310,8 +312,11 @@ resolve_adapter(struct build *b, struct conf_app *app)
 			app->program.library = library;
 		/*
 		 * Without rights of root's seccomp(2) is for those alone who
-		 * give up gaining any by set-user-ID programs.
+		 * give up gaining any by set-user-ID programs, as a container
+		 * may have done for all of us.
 		 */
+		if (prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1)
+			app->program.no_new_privileges = true;
 		app->program.restricted = app->program.identity.uid != 0 &&
 		    !app->program.no_new_privileges &&
 		    !acceptfilter_privileged();

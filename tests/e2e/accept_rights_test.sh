@@ -128,10 +128,13 @@ without_rights() {
 	ctl wait >/dev/null || fail 'not ready'
 }
 
+# as_nobody [OPTION-OF-setpriv...]
 as_nobody() {
 	if is_root; then
-		without_rights setpriv --reuid=$USER_ID --regid=$USER_ID \
-		    --clear-groups
+		set -- --reuid=$USER_ID --regid=$USER_ID --clear-groups "$@"
+	fi
+	if [ $# -gt 0 ]; then
+		without_rights setpriv "$@"
 	else
 		without_rights env
 	fi
@@ -162,6 +165,13 @@ testRootWithoutTheCapabilityIsWarned() {
 testAPrivilegeThatTheFileGivesUpIsNotWarnedOf() {
 	echo 'no_new_privileges = true' | asks | conf
 	as_nobody
+	assertNotNull "$(web)"
+	assertFalse "$(cat "$DIR/log")" 'said set-user-ID'
+}
+
+testAPrivilegeThatAContainerForbidsIsNotWarnedOf() {
+	asks </dev/null | conf
+	as_nobody --no-new-privs
 	assertNotNull "$(web)"
 	assertFalse "$(cat "$DIR/log")" 'said set-user-ID'
 }
