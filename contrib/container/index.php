@@ -1,0 +1,2 @@
+<?php
+echo 'PHP ', PHP_VERSION, ', process ', getmypid(), "\n";
