@@ -137,9 +137,9 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan check check-all check-asan check-web check-fresh \
-    check-real check-kernel check-deb check-container bench pareto fuzz \
-    fuzzers lint e2e-programs format-check shell-check install uninstall dist \
-    deb deps run clean FORCE
+    check-real check-kernel check-package bench pareto fuzz fuzzers lint \
+    e2e-programs format-check shell-check install uninstall dist deb deps run \
+    clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
 .SECONDARY:
@@ -151,9 +151,8 @@ BOOTSTRAP = contrib/bootstrap
 NEEDS = build \
     $(filter run check check-web check-fresh check-kernel bench lint fuzz,\
     $(MAKECMDGOALS)) \
-    $(if $(filter check-asan check-web check-real check-kernel \
-    check-container tests deps,$(MAKECMDGOALS)),check) \
-    $(if $(filter check-real check-container,$(MAKECMDGOALS)),check-fresh)
+    $(if $(filter check-asan check-web check-real check-kernel tests deps,\
+    $(MAKECMDGOALS)),check) $(if $(filter check-real,$(MAKECMDGOALS)),check-fresh)
 
 deps:
 	@$(BOOTSTRAP) $(NEEDS)
@@ -205,14 +204,9 @@ check-kernel: deps
 	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
 	@tests/kernel $(FILES)
 
-# The packages of `make deb` on machines of their own, as root.
-check-deb:
+# The packages of `make deb` and the image of contrib/container, as root.
+check-package:
 	@tests/package/run
-
-# The image of contrib/container, as root, without docker.
-check-container: deps
-	@$(MAKE) --no-print-directory BOOTSTRAP=: e2e-programs
-	@tests/container/run
 
 e2e-programs: $(E2E_PROGRAMS)
 

@@ -1,10 +1,10 @@
 #!/bin/sh
 # The image of contrib/container, run as by docker with a read-only root, no
-# capability and no network. Called by tests/container/run, which has built it.
+# capability and no network. Called by tests/package/run, which has built it.
 
 # engine COMMAND...
 engine() {
-	tests/container/engine "$@"
+	tests/package/engine "$@"
 }
 
 # A site beside that of the image, mounted in its place.
@@ -25,7 +25,7 @@ file_setup() {
 # $DIR/log.
 begin() {
 	STARTED_AT=$(now_ms)
-	start_process tests/container/engine run -v "$DIR/site:/srv/site" "$@" \
+	start_process tests/package/engine run -v "$DIR/site:/srv/site" "$@" \
 	    "$IMAGE" >"$DIR/stdout" 2>"$DIR/log"
 	ENGINE=$STARTED
 	wait_for "$LIMIT" has_begun || fail "no container: $(cat "$DIR/log")"
@@ -296,7 +296,7 @@ for line in sys.stdin:
 
 # begin_refused [OPTION...]: no process of the container may call seccomp(2).
 begin_refused() {
-	begin --read-only -w "$BUILD/tests/e2e/workers/sandbox refused" "$@"
+	begin --read-only --no-seccomp "$@"
 }
 
 testWhereSeccompIsRefusedTheLibraryServes() {
