@@ -132,7 +132,7 @@ C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
     contrib/run contrib/debian/build tests/run tests/fresh tests/kernel \
     tests/*/run tests/bench/php .ci/run) \
-    $(shell find etc tests contrib -name '*.sh')
+    $(shell find $(wildcard etc tests contrib) -name '*.sh')
 
 # ---------------------------------------------------------------- targets
 
@@ -283,7 +283,7 @@ $(BUILD)/sources: FORCE
 $(BUILD)/compiled-in: FORCE
 	$(call remember,$(VERSION) $(SYSCONFDIR) $(LIBEXECDIR) $(DOCDIR))
 
-$(patsubst %.c,$(OBJ)/%.o,$(shell grep -lE \
+$(patsubst %.c,$(OBJ)/%.o,$(shell grep -slE \
     'APPPOOL_VERSION|CONF_DEFAULT_FILE|CONF_LIBEXECDIR' \
     apppoold.c lib/*/*.c tests/*/*.c)): $(BUILD)/compiled-in
 
