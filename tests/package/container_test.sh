@@ -318,6 +318,13 @@ php_is() {
 	} >"$DIR/pool.conf"
 }
 
+testTheAdapterServesWithoutAnyRight() {
+	php_is handoff = accept accept_by = seccomp
+	begin_well -v "$DIR/pool.conf:/etc/apppoold/pool.conf"
+	assertContains "$(get /)" 'PHP 8'
+	stop_well
+}
+
 testWhereSeccompIsRefusedTheAdapterFailsWithTheReasonAndListenServes() {
 	php_is handoff = accept accept_by = seccomp
 	begin_refused -v "$DIR/pool.conf:/etc/apppoold/pool.conf"
