@@ -625,48 +625,50 @@ library_polled(int fd, bool lasting)
 	return library.channel.fd;
 }
 
-/* Returns how many entries were the socket's, and are the channel's now. */
-static nfds_t
-poll_begin(struct pollfd *p, nfds_t n, int *fd_out)
-{
-	nfds_t found = 0;
+/* Numbers of the socket that are polled at a time. */
+#define POLLED_MAX 8
 
-	for (nfds_t i = 0; library.channel.fd != -1 && i < n; i++)
+/* Has the channel polled where the socket was; its numbers, and -1. */
+static void
+poll_begin(struct pollfd *p, nfds_t n, int numbers[POLLED_MAX + 1])
+{
+	unsigned found = 0;
+
+	if (library.channel.fd == -1)
+		n = 0;
+	for (nfds_t i = 0; i < n && found < POLLED_MAX; i++)
 		if (p[i].fd >= 0 && is_listener(p[i].fd)) {
-			*fd_out = p[i].fd;
+			numbers[found++] = p[i].fd;
 			p[i].fd = library_polled(p[i].fd, false);
-			found++;
 		}
-	return found;
+	numbers[found] = -1;
 }
 
 static int
-poll_end(struct pollfd *p, nfds_t n, int fd, int ready)
+poll_end(struct pollfd *p, nfds_t n, const int *numbers, int ready)
 {
-	for (nfds_t i = 0; i < n; i++)
+	for (nfds_t i = 0; i < n && *numbers != -1; i++)
 		if (p[i].fd == library.channel.fd)
-			p[i].fd = fd;
+			p[i].fd = *numbers++;
 	return ready;
 }
 
 HOOK int
 ppoll(struct pollfd *p, nfds_t n, const struct timespec *t, const sigset_t *s)
 {
-	int fd;
+	int numbers[POLLED_MAX + 1];
 
-	if (poll_begin(p, n, &fd) == 0)
-		return REAL(ppoll)(p, n, t, s);
-	return poll_end(p, n, fd, REAL(ppoll)(p, n, t, s));
+	poll_begin(p, n, numbers);
+	return poll_end(p, n, numbers, REAL(ppoll)(p, n, t, s));
 }
 
 HOOK int
 poll(struct pollfd *p, nfds_t n, int timeout)
 {
-	int fd;
+	int numbers[POLLED_MAX + 1];
 
-	if (poll_begin(p, n, &fd) == 0)
-		return REAL(poll)(p, n, timeout);
-	return poll_end(p, n, fd, REAL(poll)(p, n, timeout));
+	poll_begin(p, n, numbers);
+	return poll_end(p, n, numbers, REAL(poll)(p, n, timeout));
 }
 
 /* What programs call that were compiled with _FORTIFY_SOURCE. */

@@ -387,6 +387,18 @@ testAProgramThatPollsIsServedWhicheverWayItDoes() {
 	done
 }
 
+testTheLibraryKeepsErrnoAndCallsNoMallocHoweverAProgramWaits() {
+	for way in poll ppoll __poll_chk __ppoll_chk select pselect epoll accept
+	do
+		starts 'max_processes = 1' \
+		    accepts web "$BUILD/tests/e2e/workers/strict" "$way"
+		assert_flood 40 --concurrency 4
+		assertEquals "$way" 'library 1' \
+		    "$(by) $(status apps web spawned)"
+		pool_stop
+	done
+}
+
 testTheLibraryAsksAProgramThatPollsToEndByStop_signal() {
 	conf_of 'stop_signal = QUIT' accepts web "$PYTHON" "$DIR/polls.py" Poll
 	pool_start -v
