@@ -188,9 +188,7 @@ library_execute(struct adapter *a, char **argv, const char *library)
 	int len;
 
 	if (fault != NULL) {
-		len = snprintf(text, sizeof(text), "%s %s",
-		    getenv(WIRE_ENV_TEMPLATE) == NULL ? WIRE_UNFIT : WIRE_FAIL,
-		    fault);
+		len = snprintf(text, sizeof(text), WIRE_UNFIT " %s", fault);
 		(void)channel_say(a->channel, text, (size_t)len);
 		for (;;)
 			(void)pause();

@@ -58,6 +58,7 @@ static struct {
 	struct channel channel; /* fd -1: the program accepts by itself */
 	dev_t device; /* of the socket that the program accepts on */
 	ino_t inode;
+	uid_t uid; /* of the program, when it began */
 	struct inherited before; /* of it, when the program began, */
 	struct inherited now; /* and when it accepted first */
 	pid_t first; /* the process that was started or forked */
@@ -215,9 +216,8 @@ library_exit(int status, void *unused)
 static void
 library_say_unfit(const char *why)
 {
-	const char *verb = library.channel.slot == -1 ? WIRE_FAIL : WIRE_UNFIT;
 	char text[128];
-	int len = snprintf(text, sizeof(text), "%s %s", verb, why);
+	int len = snprintf(text, sizeof(text), WIRE_UNFIT " %s", why);
 
 	(void)channel_say(library.channel.fd, text, (size_t)len);
 }
@@ -267,7 +267,9 @@ library_begin(int fd)
 	if (pid != library.first)
 		library_unfit("a child of the program accepts");
 	if (library.channel.slot == -1 && has_threads())
-		library_unfit("a template cannot be forked: it has threads");
+		library_unfit("it has threads");
+	if (library.channel.slot == -1 && getuid() != library.uid)
+		library_unfit("it has changed its user");
 	if (atomic_flag_test_and_set(&library.begun)) {
 		/* Another thread of it is at work here. */
 		while (pid != atomic_load(&library.pid))
@@ -749,8 +751,7 @@ epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
 	if (is_listener(fd)) {
 		if (library.channel.slot == -1)
-			library_unfit(
-			    "a template cannot be forked: it has an epoll(7)");
+			library_unfit("it has an epoll(7)");
 		fd = operation == EPOLL_CTL_DEL ? library.channel.fd
 						: library_polled(fd, true);
 	}
@@ -793,6 +794,7 @@ static void __attribute__((constructor)) library_load(void)
 		return;
 	library.device = st.st_dev;
 	library.inode = st.st_ino;
+	library.uid = getuid();
 	library.first = (pid_t)strtol(pid, NULL, 10);
 	inherited_read(STDIN_FILENO, &library.before);
 }

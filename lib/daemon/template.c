@@ -575,9 +575,13 @@ template_arm(struct template *t)
 static void
 template_heard(struct loop_io *io, uint32_t events, tstamp now)
 {
-	const size_t fail = strlen(WIRE_FAIL), forked = strlen(WIRE_FORKED " ");
+	const size_t fail = strlen(WIRE_FAIL), forked = strlen(WIRE_FORKED " "),
+		     unfit = strlen(WIRE_UNFIT " ");
 	struct worker *w = LOOP_OWNER(io, struct worker, channel);
 	struct template *t = w->template;
+	struct templating *of = w->group->templating;
+	struct timers *timers = &w->sup->loop.timers;
+	bool started = t->from[0] == '\0';
 	char packet[WIRE_MAX];
 	struct fdpass_got got;
 	ssize_t n =
@@ -605,6 +609,15 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 	    (len == fail || packet[fail] == ' ')) {
 		template_fail(t, now, "cannot go on:%.*s",
 		    (int)(len - fail > 200 ? 200 : len - fail), packet + fail);
+	} else if (len > unfit && memcmp(packet, WIRE_UNFIT " ", unfit) == 0) {
+		template_fail(t, now, "cannot be forked: %.*s",
+		    (int)(len - unfit > 200 ? 200 : len - unfit),
+		    packet + unfit);
+		/* Another one could not be forked either, until a restart. */
+		if (started) {
+			of->backoff.until = TSTAMP_NEVER;
+			timer_set(timers, &of->timer, TSTAMP_NEVER);
+		}
 	} else if (len > forked &&
 	    memcmp(packet, WIRE_FORKED " ", forked) == 0 &&
 	    fork_answered(w, packet + forked, len - forked, now)) {

@@ -472,22 +472,40 @@ testATemplateThatIsKilledIsReplacedAndCostsNothing() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# has_no_template WHY PROGRAM...: it is served by the library without one.
+# has_no_template SERVED WHY COMMAND...: it is served so, without a template;
+# the next one is tried after a restart.
 has_no_template() {
-	why=$1
-	shift
-	starts 'template = true' accepts web "$PYTHON" "$@"
-	await said "a template cannot be forked: it has $why"
+	served=$1 why=$2
+	shift 2
+	starts 'template = true restart_delay = 10ms' "$@"
+	await said "cannot be forked: $why: processes are started without it"
 	assert_flood 50
-	assertEquals library "$(by)"
+	assertEquals "$served" "$(by)"
+	await status_is '1 null' apps web template failures,pid
+	ctl restart web >/dev/null
+	[ "$served" = seccomp ] || await status_is 2 apps web template failures
+	assertEquals 1 "$(times_said 'cannot be forked')"
 }
 
 testAProgramWithAnEpollIsServedWithoutATemplate() {
-	has_no_template 'an epoll(7)' "$DIR/polls.py" Epoll
+	has_no_template library 'it has an epoll(7)' \
+	    accepts web "$PYTHON" "$DIR/polls.py" Epoll
 }
 
 testAProgramWithThreadsIsServedWithoutATemplate() {
-	has_no_template threads "$DIR/threaded.py"
+	has_no_template library 'it has threads' \
+	    accepts web "$PYTHON" "$DIR/threaded.py"
+}
+
+testAProgramThatChangesItsUserIsServedWithoutATemplate() {
+	is_root || { skip 'needs root'; return; }
+	has_no_template library 'it has changed its user' \
+	    with 'user = root' accept web --user 65534
+}
+
+testAProgramWhoseChildAcceptsIsServedWithoutATemplate() {
+	has_no_template seccomp 'a child of the program accepts' \
+	    accept web --fork 2
 }
 
 # killed_at_random COUNT: so many connections, while each process in its turn is
@@ -557,7 +575,7 @@ testWorkersForkTheNextTemplateWithRefork_after() {
 
 testAProgramThatCannotBeATemplateSaysWhyAndIsServedWithoutOne() {
 	starts 'template = true' accepts web "$DIR/acceptor-static"
-	await said 'cannot go on: it is linked statically'
+	await said 'cannot be forked: it is linked statically'
 	assertEquals 1 "$(nth 2 "$(web)")"
 	assertEquals seccomp "$(by)"
 }
