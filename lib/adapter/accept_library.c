@@ -67,14 +67,17 @@ static struct {
 	char **environ; /* where that was when it began */
 	bool polls; /* the socket has been polled */
 	bool several; /* the daemon knows that it may accept in a session */
+	int fd; /* the number that it was accepted on or polled by last */
+	int epoll; /* that it was added to last; -1: none */
 	bool shut; /* the program has shut it down */
+	bool retired; /* the program will accept no more */
 	atomic_bool stopped; /* no connection will come any more */
 	atomic_bool asked; /* the program to end, by stop_signal */
 	struct channel_message message; /* the latest */
 	bool kept; /* it is a connection that no call was given */
 	unsigned asks; /* how often accept() has told the program so */
 	_Atomic(void *) accepting; /* the thread in accept(); NULL: none */
-} library = { .channel.fd = -1, .begun = ATOMIC_FLAG_INIT };
+} library = { .channel.fd = -1, .begun = ATOMIC_FLAG_INIT, .epoll = -1 };
 
 /* An address that is this thread's own. */
 static __thread char thread_mark;
@@ -135,6 +138,32 @@ sessions_over(void)
 		(void)kill(library.first, library.channel.stop_signal);
 }
 
+static bool
+is_listener(int fd)
+{
+	struct stat st;
+
+	return library.channel.fd != -1 && fstat(fd, &st) == 0 &&
+	    st.st_ino == library.inode && st.st_dev == library.device;
+}
+
+/* The program will accept no more, and may live on. */
+static void
+library_retire(bool closed)
+{
+	int error = errno;
+
+	if (getpid() == library.pid) {
+		library.retired = true;
+		(void)apppool_retire();
+		/* A closed socket leaves an epoll(7). STOP would come there. */
+		if (closed)
+			(void)REAL(epoll_ctl)(library.epoll, EPOLL_CTL_DEL,
+			    library.channel.fd, NULL);
+	}
+	errno = error;
+}
+
 /*
  * Closes the descriptor by close() or fclose(). What it was is noted before:
  * the next connection may have its number at once.
@@ -142,6 +171,7 @@ sessions_over(void)
 static int
 session_close(int fd, FILE *file)
 {
+	const bool listens = fd == library.fd && is_listener(fd);
 	uint64_t serial =
 	    fd < 0 || fd >= SESSIONS ? 0 : atomic_load(&sessions[fd].serial);
 	int closed, error;
@@ -154,24 +184,18 @@ session_close(int fd, FILE *file)
 		    &sessions[fd].serial, &serial, serial | CLOSED);
 	closed = file == NULL ? REAL(close)(fd) : REAL(fclose)(file);
 	error = errno;
+	if (listens)
+		library_retire(true);
 	/* Else it may have to do more for this one before the next. */
 	if (serial != 0 &&
-	    (library.polls || atomic_load(&library.accepting) != NULL))
+	    (library.polls || library.retired ||
+		atomic_load(&library.accepting) != NULL))
 		sessions_over();
 	errno = error;
 	return closed;
 }
 
 /* --- the process -------------------------------------------------------- */
-
-static bool
-is_listener(int fd)
-{
-	struct stat st;
-
-	return library.channel.fd != -1 && fstat(fd, &st) == 0 &&
-	    st.st_ino == library.inode && st.st_dev == library.device;
-}
 
 /* Where there is no /proc the program is taken for one without threads. */
 static bool
@@ -261,6 +285,7 @@ library_begin(int fd)
 	const pid_t pid = getpid();
 	const char *rest;
 
+	library.fd = fd;
 	if (pid == atomic_load(&library.pid))
 		return;
 	/* Another child may accept when this one has ended, as of gunicorn. */
@@ -535,9 +560,14 @@ closefrom(int first)
 HOOK int
 dup3(int fd, int to, int flags)
 {
+	const bool listens = to == library.fd && is_listener(to);
+
 	if (fd != to && is_channel(to))
 		library_unfit("it needs the number of the daemon's socket");
-	return REAL(dup3)(fd, to, flags);
+	fd = REAL(dup3)(fd, to, flags);
+	if (listens && !is_listener(to))
+		library_retire(true);
+	return fd;
 }
 
 HOOK int
@@ -605,10 +635,9 @@ execvp(const char *file, char *const argv[])
 HOOK int
 shutdown(int fd, int how)
 {
-	if (is_listener(fd) && how != SHUT_WR && !library.shut) {
+	if (is_listener(fd) && how != SHUT_WR) {
 		library.shut = true;
-		if (library.pid != 0)
-			(void)apppool_retire();
+		library_retire(false);
 	}
 	return REAL(shutdown)(fd, how);
 }
@@ -752,6 +781,7 @@ epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 	if (is_listener(fd)) {
 		if (library.channel.slot == -1)
 			library_unfit("it has an epoll(7)");
+		library.epoll = epoll;
 		fd = operation == EPOLL_CTL_DEL ? library.channel.fd
 						: library_polled(fd, true);
 	}

@@ -295,6 +295,39 @@ testAProgramThatShutsItsSocketDownLeavesAndIsReplaced() {
 	assert_flood 20
 }
 
+# A program with an epoll(7) is not woken up for its end.
+testAProgramThatClosesItsSocketAndLivesOnIsReplaced() {
+	cat >"$DIR/closes.py" <<-'END'
+	import os
+	import select
+	import signal
+	import socket
+	import sys
+
+	listener = socket.socket(fileno=0)
+	epoll = select.epoll()
+	if sys.argv[1] == "epoll":
+	    epoll.register(listener)
+	    epoll.poll()
+	with listener.accept()[0] as client:
+	    if sys.argv[1] == "dup2":
+	        os.dup2(2, 0)
+	    else:
+	        listener.close()
+	    client.sendall(b"got " + client.recv(1000))
+	print("woken by", epoll.poll())
+	END
+	for way in close dup2 epoll; do
+		starts 'max_processes = 1 stop_timeout = 100ms' \
+		    accepts web "$PYTHON" "$DIR/closes.py" "$way"
+		assert_flood 3
+		await status_is 3 apps web completed
+		await status_is '{"retired": 3}' apps web exits
+		assertEquals "$way" 0 "$(times_said 'woken by')"
+		pool_stop
+	done
+}
+
 testAStopLeavesTheSessionsOfThreadsToThem() {
 	starts 'max_processes = 1' accept web --hand-on
 	assertEquals library "$(by)"
