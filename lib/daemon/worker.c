@@ -332,7 +332,9 @@ death_explain(
 	if (x->asked || death_ended_session(w) || (clean && served))
 		return false;
 	if (!x->ready)
-		when = " before it was ready";
+		when = clean
+		    ? " before it was ready (it must run in the foreground)"
+		    : " before it was ready";
 	else if (clean && !o->sessions)
 		when = " within min_server_life";
 	else if (clean && session[0] == '\0')

@@ -144,6 +144,19 @@ testAStaticProgramIsServedBySeccompAndThatIsToldOnce() {
 	assertEquals null "$(status apps web last_failure)"
 }
 
+testAProgramThatGoesToTheBackgroundFailsWithAHint() {
+	for ACCEPT_BY in seccomp auto; do
+		# Its child must not be so fast that the process is ready.
+		begins 'start_limit = 1' greets 'if os.fork(): os._exit(0)
+import signal
+signal.pause()'
+		await status_is failed apps web state
+		assertContains "$ACCEPT_BY" "$(status apps web last_failure)" \
+		    'exited with status 0 before it was ready (it must run in'
+		pool_stop
+	done
+}
+
 testProgramsThatGainRightsAreServedBySeccomp() {
 	cp "$DIR/acceptor" "$DIR/setgid" && chmod 2755 "$DIR/setgid"
 	starts '' accepts web "$DIR/setgid" --no-address
