@@ -31,10 +31,11 @@ more_setup() {
 	    usleep(1000);
 	    clearstatcache();
 	}
-	echo getmypid(), " ", $query === "child"
-	    ? trim(shell_exec('echo $LD_PRELOAD $APPPOOL_FD; ls -l /proc/self/fd'
+	echo getmypid(), " ", $query === "background"
+	    ? trim(shell_exec('sleep 3600 >/dev/null 2>&1 & echo $!'))
+	    : ($query === "child" ? trim(shell_exec('echo $LD_PRELOAD $APPPOOL_FD; ls -l /proc/self/fd'
 		. ' | grep -c socket'))
-	    : getenv("APPPOOL_ID") . " " . getenv("APPPOOL_SLOT"), "\n";
+	    : getenv("APPPOOL_ID") . " " . getenv("APPPOOL_SLOT")), "\n";
 	END
 	cat >"$DIR/polls.py" <<-'END'
 	import selectors
@@ -235,6 +236,49 @@ testAThreadCanBeCancelledWhileItAccepts() {
 		pool_stop
 		rm "$DIR/cancel" "$DIR/log"
 	done
+}
+
+testTheRequestBeyondRequest_timeoutIsTold() {
+	starts 'protocol = http wait_for_data = true kill_timeout = 100ms
+	    request_timeout = 300ms' accept web
+	web 'GET /slow' >/dev/null
+	await status_is 1 apps web completed
+	web 'sleep 3600000' 2>/dev/null
+	await said ' s old, request "sleep 3600000", sleeping in '
+	await status_is '{"request_timeout": 1}' apps web exits
+	assertEquals library "$(by)"
+}
+
+testAProgramThatIgnoresEveryRequestToEndHarmsNobody() {
+	cat >"$DIR/stays.py" <<-'END'
+	import signal
+	import socket
+	import time
+
+	for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
+	    signal.signal(number, lambda *_: None)
+	listener = socket.socket(fileno=0)
+	while True:
+	    try:
+	        client = listener.accept()[0]
+	    except OSError:
+	        continue
+	    with client:
+	        client.sendall(b"got " + client.recv(1000))
+	END
+	starts 'max_processes = 2 stop_timeout = 300ms kill_timeout = 100ms' \
+	    accepts web "$PYTHON" "$DIR/stays.py"
+	for _ in 1 2 3; do
+		kill -TERM "$(status apps web workers 0 pid)"
+	done
+	assert_flood 20
+	assertEquals 1 "$(status apps web spawned)"
+	flood_on
+	ctl restart web >/dev/null
+	flood_end
+	await status_is '1 0 2' apps web processes,lost,spawned
+	pool_stop
+	await no_leftovers
 }
 
 testAStopEndsAProgramWhoseMainThreadDoesNotAccept() {
@@ -516,6 +560,17 @@ testATemplateThatIsKilledIsReplacedAndCostsNothing() {
 	done
 	await status_is ready apps web template state
 	assertEquals 0 "$(status apps web lost)"
+}
+
+testTheChildrenOfAForkedWorkerEndWithIt() {
+	starts 'template = true max_processes = 1' php
+	await status_is ready apps web template state
+	answer=$(page background)
+	child=$(nth 2 "$answer")
+	assertTrue "$child runs" "kill -0 $child"
+	kill -KILL "$(nth 1 "$answer")"
+	await is_gone "$child"
+	await status_is 2 apps web template forked
 }
 
 # has_no_template SERVED WHY COMMAND...: it is served so, without a template;
