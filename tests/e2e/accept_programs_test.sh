@@ -201,6 +201,29 @@ testProgramsOfLibfcgiInCAndPerlServe() {
 	END
 }
 
+testFcgiwrapServesScripts() {
+	[ -x /usr/sbin/fcgiwrap ] || { skip 'no fcgiwrap'; return; }
+	conf_of 'max_processes = 1' accepts web /usr/sbin/fcgiwrap
+	pool_start -v
+	cat >"$DIR/script.cgi" <<-'END'
+	#!/bin/sh
+	echo "Content-Type: text/plain"
+	echo
+	echo "of $PPID with $QUERY_STRING"
+	END
+	chmod +x "$DIR/script.cgi"
+	first=$(page script.cgi one)
+	assertContains "$first" ' with one'
+	assertEquals "${first% one} two" "$(page script.cgi two)"
+	assertEquals '' "$(pages 20 script.cgi)"
+	await status_is '22 1 0' apps web completed,spawned,lost
+	by=seccomp
+	[ "$ACCEPT_BY" != auto ] || by=library
+	assertEquals "$by" "$(status apps web accept_by)"
+	pool_stop
+	await said 'exited with status 0 (shutdown)'
+}
+
 testFcgiWebServerAddrsOfLibfcgiAdmitsByTheClientsAddress() {
 	port=$(free_port)
 	for address in 127.0.0.1 127.0.0.9; do
