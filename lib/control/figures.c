@@ -150,6 +150,7 @@ static const struct figure app_figures[] = {
 	{ A("handoff", NAME, 0, handoff) },
 	{ A("accept_by", NAME, 0, accept_by) },
 	{ A("listen", STRINGS, 0, listen) },
+	{ A("sockets_restored", UINT64, 0, restored) },
 	{ A("min_processes", UINT32, 0, options.min_processes), "min_processes",
 	    "Processes that are kept." },
 	{ A("max_processes", UINT32, 0, sizes.max_processes), "max_processes",

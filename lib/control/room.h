@@ -155,6 +155,7 @@ struct status_app {
 	uint32_t count;
 	size_t name; /* string */
 	struct status_list listen;
+	uint64_t restored; /* socket files of these, put back */
 	size_t failure; /* string: the last failure, or none */
 	tspan failure_age;
 	const char *state;

@@ -179,6 +179,7 @@ take_app(
 	TAILQ_FOREACH(l, &g->listeners, next) {
 		(void)keep_string(st, l->address);
 		a->listen.len++;
+		a->restored += l->acceptor.restored;
 	}
 	a->nkeepers = (uint32_t)keeper_sights(g, a->keepers);
 	if (g->templating != NULL)

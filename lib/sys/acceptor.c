@@ -311,7 +311,8 @@ struct listener_job {
 		JOB_PROTECT, /* the file of one */
 		JOB_KEEP, /* likewise */
 	} what;
-	struct acceptor *hidden; /* told when it is; NULL: closed meanwhile */
+	struct acceptor *of; /* is told of its end; NULL: closed meanwhile */
+	bool restored; /* the file */
 	struct listener listener;
 	uid_t uid;
 	gid_t gid;
@@ -327,7 +328,7 @@ listener_job_work(struct lane_job *job)
 
 	if (j->what == JOB_PROTECT || j->what == JOB_KEEP) {
 		if (j->what == JOB_KEEP)
-			listener_keep(l->path, &l->file);
+			j->restored = listener_keep(l->path, &l->file);
 		else if (listener_protect(l->path, &l->file, j->uid, j->gid,
 			     j->mode, &why) == -1)
 			log_error("%s: %s", l->path, why);
@@ -348,10 +349,17 @@ static void
 listener_job_done(struct lane_job *job, tstamp now)
 {
 	struct listener_job *j = LOOP_OWNER(job, struct listener_job, job);
+	struct acceptor *a = j->of;
 
 	(void)now;
-	if (j->hidden != NULL)
-		j->hidden->hiding = NULL;
+	if (a != NULL && a->hiding == j)
+		a->hiding = NULL;
+	if (a != NULL && a->keeping == j) {
+		a->keeping = NULL;
+		a->restored += j->restored;
+		if (a->keep_again)
+			acceptor_keep(a);
+	}
 	free(j);
 }
 
@@ -422,7 +430,7 @@ acceptor_hide(struct acceptor *a, bool hidden)
 		j->listener.path = l->path;
 		j->listener.file = l->file;
 		l->path = NULL;
-		j->hidden = a;
+		j->of = a;
 		a->hiding = j;
 	}
 	if (j != NULL)
@@ -450,10 +458,17 @@ listener_job_of_file(const struct acceptor *a, int what)
 void
 acceptor_keep(struct acceptor *a)
 {
-	struct listener_job *j = listener_job_of_file(a, JOB_KEEP);
+	struct listener_job *j = NULL;
 
-	if (j != NULL)
-		lane_submit(a->lane, &j->job);
+	/* What was removed since the lane has looked, it finds then. */
+	a->keep_again = a->keeping != NULL;
+	if (!a->keep_again)
+		j = listener_job_of_file(a, JOB_KEEP);
+	if (j == NULL)
+		return;
+	j->of = a;
+	a->keeping = j;
+	lane_submit(a->lane, &j->job);
 }
 
 int
@@ -487,7 +502,9 @@ acceptor_close(struct acceptor *a)
 	timer_set(&a->loop->timers, &a->rest, TSTAMP_NEVER);
 	(void)loop_set(a->loop, &a->io, 0);
 	if (a->hiding != NULL)
-		a->hiding->hidden = NULL;
-	a->hiding = NULL;
+		a->hiding->of = NULL;
+	if (a->keeping != NULL)
+		a->keeping->of = NULL;
+	a->hiding = a->keeping = NULL;
 	acceptor_discard(a->lane, &a->listener);
 }

@@ -185,7 +185,7 @@ file_remove(const char *path, const struct listener_file *ours)
 	errno = saved_errno;
 }
 
-void
+bool
 listener_keep(const char *path, const struct listener_file *ours)
 {
 	struct stat st, second;
@@ -205,11 +205,14 @@ listener_keep(const char *path, const struct listener_file *ours)
 			log_debug("link %s: %m", spare);
 	} else if (!there && spared && file_is_ours(&second, ours)) {
 		/* The next time needs a second name, too. */
-		if (link(spare, path) == 0 || rename(spare, path) == 0)
+		if (link(spare, path) == 0 || rename(spare, path) == 0) {
 			log_warnx("%s was removed by somebody, and is there "
 				  "again",
 			    path);
+			return true;
+		}
 	}
+	return false;
 }
 
 /*

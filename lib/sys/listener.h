@@ -104,9 +104,9 @@ int listener_protect(const char *path, const struct listener_file *ours,
 /*
  * Gives our socket file a second name, path.spare; and puts it back by that one
  * if somebody has removed it, with all who have the socket still listening
- * there. Logs what was done. listener_fini() removes both.
+ * there: true. Logs what was done. listener_fini() removes both.
  */
-void listener_keep(const char *path, const struct listener_file *ours);
+bool listener_keep(const char *path, const struct listener_file *ours);
 
 /*
  * share: from now on programs that were given a copy accept from it themselves,
@@ -189,6 +189,9 @@ struct acceptor {
 	unsigned most;
 	bool paused;
 	struct listener_job *hiding; /* newcomers still come; NULL: not so */
+	struct listener_job *keeping; /* the file; NULL: not now */
+	bool keep_again; /* when that is done */
+	uint64_t restored; /* how often the file was put back */
 };
 
 /* The result of acceptor_take(). */

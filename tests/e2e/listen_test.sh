@@ -127,6 +127,16 @@ testASocketFileThatAProcessRemovesAtItsEndIsPutBack() {
 	assertEquals '' "$(find "$DIR" -name 'web.sock*')"
 }
 
+testASocketFileThatWasPutBackIsShownInTheStatus() {
+	starts 'listen = "unix:web.sock" min_processes = 1' listens
+	assertEquals 0 "$(status apps web sockets_restored)"
+	assertNotContains "$(ctl status web)" 'put back'
+	rm "$DIR/web.sock"
+	kill -TERM "$(status apps web workers 0 pid)"
+	await status_is 1 apps web sockets_restored
+	assertContains "$(ctl status web)" 'socket files put back: 1'
+}
+
 testAnotherFileInThePlaceOfTheSocketIsToldAndStays() {
 	starts 'listen = "unix:web.sock" min_processes = 1' listens
 	rm "$DIR/web.sock"

@@ -156,6 +156,7 @@ TEST(an_app_shows_limits_beside_use)
 	CHECK(has("{\"name\":\"web\",\"state\":\"running\",\"state_for\":0,"
 		  "\"handoff\":\"native\",\"accept_by\":null,"
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
+		  "\"sockets_restored\":0,"
 		  "\"min_processes\":2,\"max_processes\":8,"
 		  "\"resized\":false,\"file_min_processes\":null,"
 		  "\"file_max_processes\":null,\"processes\":2,\"starting\":0,"
@@ -414,7 +415,7 @@ TEST(the_figures_are_words_too)
 	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
 	CHECK(
 	    has("\n{name: web, state: running, state_for: 0, handoff: native, "
-		"accept_by: null,\n    listen: [unix:/run/web.sock], min_"));
+		"accept_by: null,\n    listen: [unix:/run/web.sock], "));
 	CHECK(has("queue_wait: {p50: 0, "));
 	CHECK(has("\n{id: 00000001, slot: 1, pid: 100001, "));
 	CHECK(has("status: \\u001b]0;owned\\u0007}"));
