@@ -342,8 +342,7 @@ rollouts_go_on(struct client *cl, struct progress *out)
 		return true;
 	if (given_up != NULL && cl->goes_on == rollouts_go_on)
 		client_error(cl,
-		    "%s: the new generation does not live, the old one "
-		    "stays: %s",
+		    "%s: the new processes fail, the old ones stay: %s",
 		    given_up->conf->name, given_up->given_up.why);
 	return false;
 }

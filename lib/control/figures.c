@@ -180,7 +180,7 @@ static const struct figure app_figures[] = {
 	{ A(NULL, UINT32, 0, rollout.outdated), "outdated_processes",
 	    "Processes that a rollout has yet to replace." },
 	{ A(NULL, BOOL, 0, rollout.given_up), "rollout_given_up",
-	    "1 if the new processes did not live and old ones stay." },
+	    "1 if the new processes have failed and old ones stay." },
 	{ A("limit", OBJECT, HAS_LIMIT, limit) },
 	{ A("server", STRING, 0, limit.server) },
 	{ A("key", STRING, 0, limit.key) },

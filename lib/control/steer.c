@@ -235,13 +235,12 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 		    group_failure(g, why));
 	else if (!whole)
 		text_printf(line,
-		    "%s: the successor of worker %s does not live, the worker "
-		    "stays: %s; ",
+		    "%s: the successor of worker %s fails, the worker stays: "
+		    "%s; ",
 		    t->name, t->id, g->given_up.why);
 	else if (a->rollout.state == ROLLOUT_GIVEN_UP)
 		text_printf(line,
-		    "%s: the new generation does not live, the old one stays: "
-		    "%s; ",
+		    "%s: the new processes fail, the old ones stay: %s; ",
 		    t->name, g->given_up.why);
 	else
 		return app_is_ready(a) ? FATE_DONE : FATE_COMING;

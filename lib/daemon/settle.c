@@ -424,7 +424,7 @@ settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 		    g->given_up.why, g->failure.why, sizeof(g->given_up.why));
 		g->given_up.at = now;
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
-		    "the new generation does not live: the old one stays: %s",
+		    "the new processes fail, the old ones stay: %s",
 		    g->given_up.why);
 		break;
 	case NEWS_AT_REST:

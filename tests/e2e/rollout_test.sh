@@ -166,7 +166,7 @@ still_there() {
 # assert_given_up REASON COUNT: so many old processes stay at least.
 assert_given_up() {
 	assertContains "$(status apps web rollout reason)" "$1"
-	await said 'the new generation does not live: the old one stays'
+	await said 'the new processes fail, the old ones stay: '
 	assertTrue 'old ones that stay' "[ $(still_there) -ge $2 ]"
 	assertContains "$(web)" hello
 	assertNotEquals failed "$(status apps web state)"

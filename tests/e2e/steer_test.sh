@@ -84,7 +84,7 @@ testRestartOfANewGenerationThatDoesNotLiveIsRefused() {
 	steer restart web
 	mv "$TWORKER.away" "$TWORKER"
 	assertEquals 1 "$RC"
-	assertContains "$WRONG" 'the old one stays: '
+	assertContains "$WRONG" 'web: the new processes fail, the old ones stay: '
 	assertEquals "$old" "$(workers pid)"
 	steer restart "$(workers id | head -n 1)" api
 	assertEquals "$WRONG" 'restarted, 2 processes replaced' "$SAID"
