@@ -187,11 +187,11 @@ size_reloaded(struct group *g, FILE *answer)
 	(void)size_format(g->size.now, set);
 	(void)size_format(file, says);
 	if (g->size.set)
-		logging_tell(answer, true,
+		logging_tell(answer, LOG_LEVEL_INFO,
 		    "%s: keeps %s, as resized; the file says %s as before",
 		    g->conf->name, set, says);
 	else
-		logging_tell(answer, true,
+		logging_tell(answer, LOG_LEVEL_INFO,
 		    "%s: %s, as the file says; no longer %s as resized",
 		    g->conf->name, says, set);
 }
@@ -420,23 +420,24 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	if (back) {
 		pool_app_resume(p, g->app, now);
 		listeners_resume(g);
-		logging_tell(answer, true,
+		logging_tell(answer, LOG_LEVEL_INFO,
 		    "%s: added again before it was gone: it goes on with what "
 		    "was left of it",
 		    app->name);
 	}
 	if (replace) {
 		pool_app_restart(p, g->app, now);
-		logging_tell(answer, true,
+		logging_tell(answer, LOG_LEVEL_INFO,
 		    "%s: its processes are replaced: they "
 		    "finish what they hold, new ones start",
 		    app->name);
 	} else if (p->apps[g->app].failed) {
 		pool_app_restart(p, g->app, now);
-		logging_tell(answer, true, "%s: had failed and is tried again",
-		    app->name);
+		logging_tell(answer, LOG_LEVEL_INFO,
+		    "%s: had failed and is tried again", app->name);
 	} else if (changes != 0 && !back) {
-		logging_tell(answer, true, "%s: changed in place", app->name);
+		logging_tell(
+		    answer, LOG_LEVEL_INFO, "%s: changed in place", app->name);
 	}
 }
 
@@ -461,11 +462,11 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		} else if ((g = apps_new(s, app, now)) != NULL) {
 			(void)listeners_claim(g, prepared, false);
 			if (s->generation > 0)
-				logging_tell(
-				    answer, true, "%s: added", app->name);
+				logging_tell(answer, LOG_LEVEL_INFO,
+				    "%s: added", app->name);
 		} else {
-			logging_tell(answer, false, "%s: %s", app->name,
-			    strerror(errno));
+			logging_tell(answer, LOG_LEVEL_ERROR, "%s: %s",
+			    app->name, strerror(errno));
 		}
 		if (g == NULL || former == NULL || former == g)
 			continue;
@@ -483,7 +484,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			if (s->pool.apps[g->app].phase == APP_RUNNING)
 				apps_close(g, now);
 		} else if (conf_find_app(conf, g->conf->name) == NULL) {
-			logging_tell(answer, true,
+			logging_tell(answer, LOG_LEVEL_INFO,
 			    "%s: removed, it serves out what waits",
 			    g->conf->name);
 			apps_close(g, now);

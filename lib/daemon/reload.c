@@ -45,7 +45,7 @@ openings_fail(struct openings *all, int error, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(why, sizeof(why), fmt, ap);
 	va_end(ap);
-	logging_tell(all->answer, false, "%s", why);
+	logging_tell(all->answer, LOG_LEVEL_ERROR, "%s", why);
 	all->error = error;
 }
 
@@ -388,7 +388,8 @@ reload_fail(struct reload *r, tstamp now)
 
 	(void)openings_end(&r->openings);
 	if (s->stopping)
-		logging_tell(r->text, false, "the daemon is stopping");
+		logging_tell(
+		    r->text, LOG_LEVEL_ERROR, "the daemon is stopping");
 	if (r->prepared) {
 		poolcounter_abort(s);
 		s->control->abort(s->control_arg);
@@ -454,7 +455,8 @@ reload_opened(struct lane_job *job, tstamp now)
 	} else if (!STAILQ_EMPTY(&r->openings.list)) {
 		openings_submit(&r->openings, &s->looker, reload_opened);
 	} else if (tables_reserve(s, r->conf) == -1) {
-		logging_tell(r->text, false, "%s: no memory", r->conf->file);
+		logging_tell(
+		    r->text, LOG_LEVEL_ERROR, "%s: no memory", r->conf->file);
 		reload_fail(r, now);
 	} else {
 		reload_commit(r, now);
@@ -479,14 +481,16 @@ reload_read_done(struct lane_job *job, tstamp now)
 	uint32_t spare;
 
 	for (size_t i = 0; i < r->report.warnings_len; i++)
-		log_warnx("%s", r->report.warnings[i]);
+		logging_tell(
+		    r->text, LOG_LEVEL_WARN, "%s", r->report.warnings[i]);
 	for (size_t i = 0; i < r->report.mistakes_len; i++)
-		logging_tell(r->text, false, "%s", r->report.mistakes[i]);
+		logging_tell(
+		    r->text, LOG_LEVEL_ERROR, "%s", r->report.mistakes[i]);
 	if (s->stopping || r->log == NULL) {
 		reload_fail(r, now);
 	} else if (!tables_fit(r->conf, &spare)) {
-		logging_tell(r->text, false, "%s: not enough descriptors",
-		    r->conf->file);
+		logging_tell(r->text, LOG_LEVEL_ERROR,
+		    "%s: not enough descriptors", r->conf->file);
 		reload_fail(r, now);
 	} else {
 		r->prepared = true;

@@ -389,10 +389,10 @@ struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
 void logging_reopen(struct supervisor *s);
 
 /*
- * Logs a line, as an error unless ok, and writes it to answer, which a client
- * is waiting for; NULL: nobody.
+ * Logs a line, and writes it to answer, which a client is waiting for; NULL:
+ * nobody.
  */
-void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
+void logging_tell(FILE *answer, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -261,8 +261,8 @@ logging_prepare(const struct conf *conf, FILE *answer)
 	    ownfile_open(spec.path, OWNFILE_ANY, OWNFILE_LOOK, 0, why) == 0 ||
 	    why[0] == '\0')
 		(void)snprintf(why, sizeof(why), "%s", strerror(error));
-	logging_tell(
-	    answer, false, "cannot open the log %s: %s", spec.path, why);
+	logging_tell(answer, LOG_LEVEL_ERROR, "cannot open the log %s: %s",
+	    spec.path, why);
 	errno = error;
 	return NULL;
 }
@@ -314,7 +314,7 @@ logging_reopen(struct supervisor *s)
 }
 
 void
-logging_tell(FILE *answer, bool ok, const char *fmt, ...)
+logging_tell(FILE *answer, enum log_level level, const char *fmt, ...)
 {
 	char line[1024];
 	va_list ap;
@@ -322,10 +322,7 @@ logging_tell(FILE *answer, bool ok, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
-	if (ok)
-		log_info("%s", line);
-	else
-		log_errorx("%s", line);
+	log_at(level, 0, "%s", line);
 	if (answer != NULL)
 		(void)fprintf(answer, "%s\n", line);
 }

@@ -257,6 +257,24 @@ testAReloadThatIsRefusedTellsEveryMistake() {
 	cp "$DIR/before" "$DIR/pool.conf"
 }
 
+testAReloadThatSucceedsTellsWhatTheMachineLacks() {
+	cp "$DIR/pool.conf" "$DIR/before"
+	cat >>"$DIR/pool.conf" <<-EOF
+	app "typo" {
+		handoff = none
+		command = "$DIR/no-such-program"
+	}
+	EOF
+	line=$(grep -n no-such-program "$DIR/pool.conf")
+	ctl reload >"$DIR/out"
+	assertEquals 0 $?
+	assertContains "$(cat "$DIR/out")" "$DIR/pool.conf:${line%%:*}: app \
+'typo': program $DIR/no-such-program: No such file or directory"
+	assertContains "$(cat "$DIR/out")" 'typo: added'
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+}
+
 late_runs() {
 	late=$(status apps late workers 0 pid 2>/dev/null)
 	[ "$late" -gt 0 ] 2>/dev/null
