@@ -485,7 +485,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 				apps_close(g, now);
 		} else if (conf_find_app(conf, g->conf->name) == NULL) {
 			logging_tell(answer, LOG_LEVEL_INFO,
-			    "%s: removed, it serves out what waits",
+			    "%s: removed; clients that wait are served first",
 			    g->conf->name);
 			apps_close(g, now);
 		} else if (!g->hold.stopped) {
