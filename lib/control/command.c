@@ -160,6 +160,13 @@ run_health(struct client *cl)
 
 /* --- wait --------------------------------------------------------------- */
 
+static void
+tell_given_up(struct client *cl, const struct group *g)
+{
+	client_error(cl, "%s: the new processes fail, the old ones stay: %s",
+	    g->conf->name, g->given_up.why);
+}
+
 /*
  * Whether there is more to wait for of the app, whose processes that are ready
  * are counted; if not, the client is told if it has failed. An app that does
@@ -188,14 +195,16 @@ group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 		return false;
 	}
 	/* A touch before the command is a restart to wait for. */
-	if (!restart_files_seen(g, cl->came, now) || app_rolling(a))
+	if (!restart_files_seen(g, cl->came, now) || wait_is_rolling(a))
 		return true;
-	if (backlog_wrong_port(g)[0] != '\0') {
+	if (a->rollout.state == ROLLOUT_GIVEN_UP)
+		tell_given_up(cl, g);
+	else if (backlog_wrong_port(g)[0] != '\0')
 		client_error(
 		    cl, "%s: %s", g->conf->name, backlog_wrong_port(g));
-		return false;
-	}
-	return !app_is_ready(a);
+	else
+		return !app_is_ready(a);
+	return false;
 }
 
 static bool
@@ -338,13 +347,10 @@ rollouts_go_on(struct client *cl, struct progress *out)
 			out->of += a->rollout.size;
 		}
 	}
-	if (rolls && !s->stopping)
-		return true;
-	if (given_up != NULL && cl->goes_on == rollouts_go_on)
-		client_error(cl,
-		    "%s: the new processes fail, the old ones stay: %s",
-		    given_up->conf->name, given_up->given_up.why);
-	return false;
+	rolls = rolls && !s->stopping;
+	if (!rolls && given_up != NULL && cl->goes_on == rollouts_go_on)
+		tell_given_up(cl, given_up);
+	return rolls;
 }
 
 static bool

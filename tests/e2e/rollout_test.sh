@@ -180,6 +180,16 @@ testAGenerationThatDoesNotStartIsGivenUp() {
 	assertEquals 'one attempt more' 2 "$(status apps web spawn_failures)"
 }
 
+testWaitFailsWhileTheNewestGenerationIsGivenUp() {
+	given_up --exit-at-once 3
+	assertEquals 'apppoolctl: web: the new processes fail, the old ones '\
+'stay: exited with status 3 before it was ready' "$(ctl wait 2>&1)"
+	lives
+	hup
+	await status_is '{"failure": 2, "restarted": 2}' apps web exits
+	assertEquals ready "$(ctl wait web 2>&1)"
+}
+
 # The first process that is ready replaces an old one before it dies; the lock
 # lets the next begin when it is dead.
 testAGenerationThatDiesYoungIsGivenUp() {
