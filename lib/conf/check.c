@@ -80,9 +80,7 @@ static void
 check_common(const struct build *b, const struct conf_app *app,
     const char *option, char *const *list)
 {
-	while (*list != NULL && !placeholder_has_slot(*list))
-		list++;
-	if (*list != NULL && app->template &&
+	if (placeholder_in_list(list) && app->template &&
 	    both_sound(b, app, option, "template"))
 		build_say(b, app, SAID_MISTAKE, option,
 		    "%s has {slot}, but with template = true all processes "

@@ -472,6 +472,9 @@ resolve_pool(struct conf_app *app)
 	    app->handoff != CONF_HANDOFF_LISTEN;
 	o->listens = app->handoff == CONF_HANDOFF_LISTEN;
 	o->exit_ends = app->handoff == CONF_HANDOFF_STDIO;
+	o->numbered = app->handoff == CONF_HANDOFF_NONE &&
+	    (placeholder_in_list(app->program.command) ||
+		placeholder_in_list(app->program.environment));
 	o->close_when_full = app->refusal.on_full != CONF_ON_FULL_WAIT;
 	o->limited = app->limit.server != NULL;
 	/*

@@ -194,6 +194,7 @@ extern const char *const type_signal_words[]; /* see conf_signal() */
 
 /* Whether there is a "{slot}" or "{slot+N}" in it: see placeholder_fill(). */
 bool placeholder_has_slot(const char *text);
+bool placeholder_in_list(char *const *list);
 
 /* Tells "option 'NAME': text" as a mistake. Returns false. */
 bool type_bad(const struct input *in, const char *fmt, ...)

@@ -159,6 +159,14 @@ placeholder_has_slot(const char *text)
 	return false;
 }
 
+bool
+placeholder_in_list(char *const *list)
+{
+	while (*list != NULL && !placeholder_has_slot(*list))
+		list++;
+	return *list != NULL;
+}
+
 char *
 placeholder_fill(const char *text, const char *app, uint32_t slot)
 {

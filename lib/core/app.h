@@ -146,6 +146,7 @@ struct app_options {
 	bool sessions; /* connections are handed over; READY, DONE are said */
 	bool listens; /* handoff = listen: accepts itself; not with sessions */
 	bool exit_ends; /* a process has one session, and its exit ends that */
+	bool numbered; /* a process has a port or the like by its slot */
 	bool private_queue; /* queue = private; prefetch is at least 1 */
 	bool close_when_full; /* on_full is not wait */
 	bool limited; /* a lock is taken before each hand-over */
@@ -154,8 +155,10 @@ struct app_options {
 	enum app_growth growth;
 	tspan stop_delay; /* or APP_AUTO */
 	tspan max_idle_time; /* or APP_AUTO; 0: never */
-	tspan update_interval; /* longer than 0 */
-	double gain; /* over 0, at most 1 */
+	struct { /* of the estimate, struct load */
+		tspan update_interval; /* longer than 0 */
+		double gain; /* over 0, at most 1 */
+	};
 	double grow_threshold; /* percent, as the next two */
 	double multi_threshold;
 	double single_threshold;

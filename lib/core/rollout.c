@@ -79,6 +79,12 @@ rollout_wanted(const struct app *a)
 	uint32_t n = MIN(a->outdated, surge);
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
+	/*
+	 * A process that leaves keeps its slot until it has ended. The web
+	 * server knows the ports of a surge beyond max_processes, and no more.
+	 */
+	if (a->options.numbered)
+		starting += app_home(a, HOME_LEAVING)->count - a->apart;
 	if (app_is_doubtful(a) && app_processes(a) >= a->rollout.ready + surge)
 		return 0;
 	return n > starting ? n - starting : 0;

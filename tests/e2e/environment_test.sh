@@ -137,6 +137,25 @@ testWithoutOptionsTheDefaultsOfTheManualAreInForce() {
 	done
 }
 
+# A web server knows three ports and one more. The old processes take a moment to
+# end, and the next replacement waits for the port of the last.
+testARestartUsesOnePortMoreAndNoOther() {
+	conf <<-'EOF'
+	app "web" {
+		handoff = none
+		min_processes = 3
+		ready_after = 50ms
+		command = { sh, -c, 'trap "sleep 0.2; exit" TERM; echo "port $0"; while :; do sleep 0.05; done',
+		    "{slot+3100}" }
+	}
+	EOF
+	pool_start
+	ctl restart web >/dev/null
+	await status_is '{"restarted": 3}' apps web exits
+	assertEquals '3100 3101 3102 3103' \
+	    "$(sed -n 's/.*: port //p' "$DIR/log" | sort -u | xargs)"
+}
+
 testLivingProcessesShareNoSlot() {
 	look 'min_processes = 5' 'restart_delay = 10ms'
 	assertEquals '0 1 2 3 4' "$(status apps web workers '*' slot |
