@@ -274,7 +274,9 @@ death_ended_session(const struct worker *w)
 
 /*
  * The last line on standard error that is not blank, without blanks around it.
- * Gives its length; 0: none is known.
+ * Lines of a trace, as those of Ruby and Node, follow the line that says what
+ * is wrong, and are indented; Node prints its version last.  Gives the length;
+ * 0: no line is known.
  */
 static int
 death_last_line(const struct worker *w, const char **out)
@@ -289,7 +291,9 @@ death_last_line(const struct worker *w, const char **out)
 		while (line.len > 0 &&
 		    isspace((unsigned char)line.text[line.len - 1]))
 			line.len--;
-		if (line.len == 0)
+		if (line.len == 0 ||
+		    (len > 0 && strchr(" \t}", *line.text) != NULL) ||
+		    (len > 0 && strncmp(line.text, "Node.js v", 9) == 0))
 			continue;
 		while (isspace((unsigned char)*line.text)) {
 			line.text++;

@@ -98,9 +98,19 @@ testACrashInASessionIsToldWithTheLastLineOnStderr() {
 
 testTheLastLineOnStderrIsNotBlankAndHasNoBlanksAroundIt() {
 	begins 'start_limit = 1' app bad \
-	    --print-error 'first\n\t the reason \r\n \t\n\n' --exit-at-once 3
+	    --print-error '\n\t the reason \r\n \t\n\n' --exit-at-once 3
 	await status_is failed apps bad state
 	assertEquals 'exited with status 3 before it was ready: the reason' \
+	    "$(status apps bad last_failure | cut -d';' -f1)"
+}
+
+# Node prints this for a module that is missing.
+testTheReasonStandsBeforeATraceAndTheVersionOfNode() {
+	begins 'start_limit = 1' app bad --print-error \
+	    'node:internal:1\n  throw err;\n\nError: no module\n    at a.js:1 {\n  code: 1\n}\n\nNode.js v20.1.0\n' \
+	    --exit-at-once 1
+	await status_is failed apps bad state
+	assertEquals 'exited with status 1 before it was ready: Error: no module' \
 	    "$(status apps bad last_failure | cut -d';' -f1)"
 }
 
