@@ -378,8 +378,7 @@ details_put(const json_t *status, struct text *out)
 			    "{busy_for|idle_for:6t} {rss:6b} {cpu:6t}"
 			    "[ {status}][ \"{request}\"]\n");
 		}
-		state = form_string(app, "state");
-		if (state == NULL || strcmp(state, "failed") != 0)
+		if (form_string(app, "last_failure") == NULL)
 			continue;
 		json_array_foreach(json_object_get(app, "last_output"), j, line)
 		{

@@ -192,4 +192,18 @@ print(app["last_output"][0]["line"])
 assert app["state_for"] <= app["workers"][0]["age"]')"
 }
 
+testTheStatusShowsTheLastLinesAfterTheFirstFailedStart() {
+	conf <<-'EOF'
+	app "bad" {
+		handoff = none
+		command = { sh, -c, 'echo "no database" >&2; exit 3' }
+		restart_delay = 1h
+	}
+	EOF
+	pool_run
+	await status_is 1 apps bad spawn_failures
+	assertEquals starting "$(status apps bad state)"
+	assertContains "$(ctl status bad | tail -n 1)" ': no database'
+}
+
 . tests/e2e/lib.sh
