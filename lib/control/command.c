@@ -104,6 +104,8 @@ run_events(struct client *cl)
 	else if ((!none || !output || g == NULL ||
 		     !output_is_elsewhere(cl, g, client_error)) &&
 	    (!f->on || client_may_wait(cl))) {
+		if (!none && output && g != NULL && !f->json)
+			(void)output_is_elsewhere(cl, g, client_tell);
 		while (none && output && g == NULL && !f->json &&
 		    (all = group_next(s, all)) != NULL)
 			(void)output_is_elsewhere(cl, all, client_tell);
@@ -189,15 +191,14 @@ group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 	sum->done += ready < least ? ready : least;
 	sum->of += least;
 	sum->what = "ready";
-	if (a->failed) {
+	/* A touch before the command is a restart to wait for. */
+	if (!a->failed &&
+	    (!restart_files_seen(g, cl->came, now) || wait_is_rolling(a)))
+		return true;
+	if (a->failed)
 		client_error(cl, "%s has failed: %s", g->conf->name,
 		    group_failure(g, why));
-		return false;
-	}
-	/* A touch before the command is a restart to wait for. */
-	if (!restart_files_seen(g, cl->came, now) || wait_is_rolling(a))
-		return true;
-	if (a->rollout.state == ROLLOUT_GIVEN_UP)
+	else if (a->rollout.state == ROLLOUT_GIVEN_UP)
 		tell_given_up(cl, g);
 	else if (backlog_wrong_port(g)[0] != '\0')
 		client_error(

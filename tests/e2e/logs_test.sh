@@ -147,6 +147,18 @@ testWhereOutputGoesElsewhereThatIsSaid() {
 	    "$(ctl logs | head -n 1)"
 }
 
+testOldLinesOfAnAppWhoseOutputHasMovedAreToldAsSuch() {
+	prints web 'echo one' | conf
+	pool_run
+	await has_line one
+	prints web 'echo two' "output = \"$DIR/web.log\"" | conf
+	ctl reload >/dev/null
+	assertEquals "web: output = $DIR/web.log: look there" \
+	    "$(ctl logs web | head -n 1)"
+	assertContains "$(ctl logs web | tail -n 1)" ': one'
+	assertContains "$(ctl -j logs web | head -n 1)" '"line":"one"'
+}
+
 testBytesThatATerminalObeysAreHarmless() {
 	prints web "printf 'a\\033[31m\\000b\\377\"\\n'" | conf
 	pool_run
