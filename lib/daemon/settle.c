@@ -188,16 +188,22 @@ report_done(struct lane_job *job, tstamp now)
 	struct timeout_report *r = LOOP_OWNER(job, struct timeout_report, job);
 	const struct hang *h = &r->hang;
 	struct worker *w = report_worker(r);
-	char program[48] = "";
+	char program[48] = "", dead[sizeof(r->name) + 1] = "";
 
+	if (w == NULL)
+		(void)snprintf(dead, sizeof(dead), "%s ", r->name);
 	if (h->pid != r->pid)
 		(void)snprintf(program, sizeof(program),
 		    "its program (pid %ld) ", (long)h->pid);
 	/* A process that has ended by itself meanwhile is told of elsewhere. */
 	if (h->pid != 0)
-		log_warnx("%s %s, %s%s", r->name, r->what, program, h->text);
+		tell_event(r->sup, w == NULL ? NULL : w->group, w,
+		    LOG_LEVEL_WARN, EVENT_SLOW, NULL, "%s%s, %s%s", dead,
+		    r->what, program, h->text);
 	if (h->stack[0] != '\0')
-		log_warnx("%s its kernel stack: %s", r->name, h->stack);
+		tell_event(r->sup, w == NULL ? NULL : w->group, w,
+		    LOG_LEVEL_WARN, EVENT_SLOW, NULL, "%sits kernel stack: %s",
+		    dead, h->stack);
 	/* A look that is not allowed is told once. */
 	if (h->call_error != 0 && !call_told)
 		log_info("in which system call a slow process is cannot be "
@@ -265,7 +271,7 @@ settle_late(struct supervisor *s, const struct action *a, tstamp now)
 	bool slow = a->kind == ACTION_SLOW;
 	int sig =
 	    slow ? w->slow_signal : conf_signal(w->group->conf->timeout_signal);
-	char name[96], what[sizeof(r->what)], request[WORKER_REQUEST];
+	char what[sizeof(r->what)], request[WORKER_REQUEST];
 
 	/* The report before may still be made. */
 	if (r != NULL && slow) {
@@ -285,7 +291,7 @@ settle_late(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (!slow)
-		log_warnx("%s %s", worker_name(w, name, sizeof(name)), what);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_SLOW, NULL, "%s", what);
 	else if (w->group->reports == REPORTS_MAX + 1)
 		log_warnx("%s: more than %d processes are slow: not all are "
 			  "told",

@@ -318,6 +318,7 @@ enum event_kind {
 	EVENT_FAILURE,
 	EVENT_RECOVERY,
 	EVENT_REFUSAL, /* of connections */
+	EVENT_SLOW, /* slow_timeout or request_timeout has passed */
 	EVENT_RESTART,
 	EVENT_RELOAD,
 	EVENT_COMMAND, /* by the control socket */

@@ -169,6 +169,7 @@ const char *const event_kind_names[] = {
 	[EVENT_FAILURE] = "failure",
 	[EVENT_RECOVERY] = "recovery",
 	[EVENT_REFUSAL] = "refusal",
+	[EVENT_SLOW] = "slow",
 	[EVENT_RESTART] = "restart",
 	[EVENT_RELOAD] = "reload",
 	[EVENT_COMMAND] = "command",

@@ -94,6 +94,8 @@ testASlowSessionIsReportedWithItsSystemCall() {
 	assertTrue 'who, how long and where' "grep -qE \
 	    \"web: worker [a-z0-9]+ \(pid $pid\) is slow: its session is \
 [0-9.]+ s old, $(sleeping 'clock_nanosleep, at [a-z_]*nanosleep')\" '$DIR/log'"
+	assertContains "$(ctl events web | grep ' slow  ')" \
+	    "(pid $pid) is slow: its session is"
 }
 
 testASessionThatWaitsForItsClientIsReportedWithItsSocket() {
