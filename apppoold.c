@@ -368,6 +368,9 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 			tell_way(conf);
 		else if (conf->nobody_by_default)
 			log_warnx("apps that name no user run as nobody");
+		if (o->background && conf->log.dest == LOG_DEST_STDERR)
+			log_warnx("the log goes nowhere when all apps are "
+				  "ready; log = syslog or a file keeps it");
 		status = supervisor_run(s);
 	}
 	background_report(status);

@@ -201,6 +201,7 @@ testADaemonInTheBackgroundLogsToStandardErrorUntilAllAppsAreReady() {
 	PIDS="$PIDS $POOL"
 	assertEquals 1 "$(status apps web idle)"
 	assertTrue "grep -q 'info web: ready' '$DIR/seen'"
+	assertTrue "grep -q 'log = syslog or a file keeps it' '$DIR/seen'"
 	assert_link /dev/null "/proc/$POOL/fd/2"
 	kill -TERM "$POOL"
 	await is_gone "$POOL"
