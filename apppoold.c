@@ -321,12 +321,15 @@ tell_way(const struct conf *conf)
 	if (conf->nobody_by_default)
 		log_info("it runs as nobody (-o user=NAME chooses another)");
 	if (app->listen.len > 0)
-		log_info("clients reach it at %s%s",
+		log_info("clients reach it at %s%s%s",
 		    app->listen.list[0].kind == CONF_LISTEN_TCP &&
 			    app->refusal.protocol == CONF_PROTOCOL_HTTP
 			? "http://"
 			: "",
-		    app->listen.list[0].text);
+		    app->listen.list[0].text,
+		    app->refusal.protocol == CONF_PROTOCOL_FASTCGI
+			? " by FastCGI (a web server, not a browser)"
+			: "");
 	if (conf->control != NULL)
 		log_info("apppoolctl -s %s status shows it; Ctrl-C stops it",
 		    conf->control);

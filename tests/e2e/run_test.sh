@@ -147,6 +147,7 @@ pings() {
 	ping_path=$2
 	shift 2
 	is_up "$@"
+	assertTrue 'FastCGI is told' "said ':$PORT by FastCGI (a web server'"
 	assertContains "$*" "$(ctl ping "$(status apps 0 name)" \
 	    --path "$ping_path" 2>&1)" ' 200'
 	stops_well
