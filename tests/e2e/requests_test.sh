@@ -20,7 +20,8 @@ apart() {
 	} | example "$1"
 	sed -i -e '/^	max_idle_time/d' \
 	    -e '/^	min_processes/a max_idle_time = 500ms' \
-	    -e "${2:+s/^	handoff = .*/handoff = $2/}" "$DIR/pool.conf"
+	    -e "${2:+s/^	handoff = .*/handoff = $2/;/^	nonblocking/d}" \
+	    "$DIR/pool.conf"
 	pool_start
 	APP=$(app_of "$1")
 	MIN=$(status apps "$APP" min_processes)
