@@ -389,7 +389,8 @@ options_load_app(const struct options *o, const struct conf *conf,
 		valid = words_read_rate(out->typed_rate, &out->rate);
 		if (valid != NULL)
 			options_misuse(rate, out->typed_rate, valid);
-	} else if (options_find(o, SIMULATE_CLIENTS, NULL) == NULL) {
+	} else if (options_find(o, SIMULATE_CLIENTS, NULL) == NULL &&
+	    options_find(o, SIMULATE_RATE, NULL) == NULL) {
 		/*
 		 * The highest rate keeps a good part of max_processes busy:
 		 * there is something to be seen, and none is refused.

@@ -114,6 +114,17 @@ testEachAppThatDoesNotFitHasAVerdict() {
 	assertEquals 1 "$(grep -c busy.processes "$DIR/out")"
 }
 
+testAppsWithoutARateGetNoConnections() {
+	simulate -c "$DIR/two.conf" --rate web=10 --service 50ms --for 1m -j
+	assertEquals '10 0 True 0' "$("$PYTHON" -c '
+import json, sys
+r = json.load(sys.stdin)
+rates = {app["name"]: app["rate"] for app in r["load"]["apps"]}
+served = {app["name"]: app["completed"] for app in r["apps"]}
+print(rates["web"], rates["api"], served["web"] > 0, served["api"])
+' <"$DIR/out")"
+}
+
 testTheVerdictOnStandardInputNamesNoNumber() {
 	awk 'BEGIN { for (i = 0; i < 1000; i++) print i / 100 ",web,1" }' |
 	    simulate --trace -
