@@ -88,6 +88,12 @@ testTheInstalledProgramFindsItsAdapters() {
 	    "$("$ROOT/usr/sbin/apppoold" -t -c "$DIR/pool.conf" 2>&1)"
 }
 
+testRunPrintsThePlainPathOfAnInstalledWorker() {
+	assertContains "$(cd "$DIR" &&
+	    "$ROOT/usr/sbin/apppoold" run --print shop:app)" \
+	    "{ \"$ROOT/usr/libexec/apppoold/apppool-wsgi\", "
+}
+
 testTheInstalledApppoolctlNeedsNoOtherProgram() {
 	assertEquals 'apppoolctl 0.1.0' "$("$ROOT/usr/bin/apppoolctl" -V)"
 	assertContains "$("$ROOT/usr/bin/apppoolctl" simulate -h)" '--rate'

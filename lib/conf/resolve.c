@@ -280,7 +280,7 @@ static char *
 find_ours(struct arena *a, const char *name)
 {
 	static const char *const below[] = { "/build/libexec", "/libexec",
-		"/../libexec/apppoold" };
+		"/libexec/apppoold" };
 	char exe[PATH_MAX], *path;
 	/* The link has the path even if the program was replaced since. */
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe));
@@ -291,6 +291,8 @@ find_ours(struct arena *a, const char *name)
 		    a, "%.*s%s/%s", (int)(slash - exe), exe, below[i], name);
 		if (access(path, X_OK) == 0)
 			return path;
+		if (i == 1) /* the last is beside sbin, not in it */
+			slash = memrchr(exe, '/', (size_t)(slash - exe));
 	}
 	return arena_printf(a, "%s/%s", CONF_LIBEXECDIR, name);
 }
