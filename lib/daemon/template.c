@@ -543,6 +543,7 @@ template_serve(struct template *t, tstamp now)
 	    (long)t->w->pid, tspan_to_seconds(now - t->begun),
 	    t->from[0] == '\0' ? "" : ", forked by worker ", t->from);
 	of->told = false;
+	of->failure[0] = '\0';
 	if (former != NULL)
 		template_leave(former, false, now);
 	if (t->from[0] == '\0')

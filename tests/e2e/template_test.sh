@@ -86,6 +86,7 @@ testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
 	await said "(pid $worker)"
 	assertEquals "$(origin "$(template)")" "$(origin "$(pid_of "$(web)")")"
 	assertEquals 1 "$(status apps web template failures)"
+	assertEquals 'it is over' null "$(status apps web template last_failure)"
 }
 
 testATemplateThatFailsInAnyWayIsReplaced() {
