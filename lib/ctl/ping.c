@@ -439,6 +439,10 @@ tell_result(const struct ping *p, bool json)
 		if (a->complaint[0] != '\0')
 			text_printf(
 			    &line, "%s: stderr: %s\n", p->app, a->complaint);
+		if (a->protocol == CONF_PROTOCOL_FASTCGI && a->status == 404)
+			text_printf(&line,
+			    "%s: of PHP, --path names the file of a script\n",
+			    p->app);
 	}
 	status = ask_put(&line);
 	text_fini(&why);

@@ -91,6 +91,13 @@ testTheOptionPathIsThePathOfTheRequest() {
 	bad '404 Not There'
 }
 
+testAFastcgiPageThatIsNotThereIsBadAndTheWayOfPhpIsTold() {
+	fastcgi
+	ping web --path /404
+	bad '404 As asked'
+	assertContains "$SAID" 'of PHP, --path names the file of a script'
+}
+
 testAnAppThatHasFailedIsBad() {
 	begins 'start_limit = 1' app_of http web false
 	await status_is failed apps web state
