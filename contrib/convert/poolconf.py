@@ -284,6 +284,13 @@ class Section:
         if handoff != "none" and "listen" not in self.options:
             self.set("listen", f"unix:{RUN}{self.name}.sock",
                      "Where the web server is to connect.")
+        for text in self.get("listen", []):
+            folder = re.match(r"unix:(/(?:var/)?run/.+)/", text)
+            if folder and folder[1] + "/" != RUN:
+                self.set("listen", self.get("listen"),
+                         f"Something has to make {folder[1]} at each boot, as "
+                         "the package of the former program did: apppoold "
+                         f"makes only {RUN[:-1]}.")
 
     def lines(self, indent=""):
         out = []
