@@ -9,15 +9,31 @@
 /* Names that are longer are cut; the page shows no chart for them. */
 #define NAME_SIZE 256
 
-/* As the page knows them; see the names in history_write(). */
 enum series {
 	SERIES_PROCESSES,
 	SERIES_BUSY,
 	SERIES_WAITING, /* the most in a step */
 	SERIES_OLDEST, /* likewise, seconds */
-	SERIES_REFUSED, /* connections in a step, timed out ones too */
-	SERIES_SERVED, /* connections in a step */
+	/* Connections in a step, by what their total has grown by: */
+	SERIES_SERVED,
+	SERIES_REFUSED,
+	SERIES_TIMED_OUT,
+	SERIES_LOST,
 	SERIES
+};
+
+static const struct {
+	const char *name; /* as the page knows it */
+	const char *outcome; /* of the connections; NULL: no total */
+} kinds[SERIES] = {
+	[SERIES_PROCESSES] = { "processes", NULL },
+	[SERIES_BUSY] = { "busy", NULL },
+	[SERIES_WAITING] = { "waiting", NULL },
+	[SERIES_OLDEST] = { "oldest_wait", NULL },
+	[SERIES_SERVED] = { "served", "completed" },
+	[SERIES_REFUSED] = { "refused", "refused" },
+	[SERIES_TIMED_OUT] = { "timed_out", "timed_out" },
+	[SERIES_LOST] = { "lost", "lost" },
 };
 
 struct history_app {
@@ -26,10 +42,8 @@ struct history_app {
 	bool seen; /* in these metrics */
 	float values[SERIES][HISTORY_STEPS]; /* NAN: not known */
 	/* Totals, in these metrics and in the ones before; NAN: not known. */
-	double refused;
-	double served;
-	double refused_before;
-	double served_before;
+	double totals[SERIES];
+	double before[SERIES];
 	double processes; /* in these metrics */
 };
 
@@ -166,17 +180,14 @@ see_app(struct history *h, const char *name)
 		if (a == NULL)
 			return NULL;
 		(void)strlcpy(a->name, name, sizeof(a->name));
-		a->refused_before = a->served_before = NAN;
-		for (int i = 0; i < SERIES; i++)
+		for (int i = 0; i < SERIES; i++) {
+			a->totals[i] = a->before[i] = NAN;
 			for (int k = 0; k < HISTORY_STEPS; k++)
 				a->values[i][k] = NAN;
+		}
 		TAILQ_INSERT_TAIL(&h->apps, a, next);
 	}
-	if (!a->seen) {
-		a->seen = true;
-		a->processes = 0;
-		a->refused = a->served = NAN;
-	}
+	a->seen = true;
 	return a;
 }
 
@@ -185,25 +196,6 @@ keep_most(float *slot, double value)
 {
 	if (isnan(*slot) || value > (double)*slot)
 		*slot = (float)value;
-}
-
-static void
-add_to(double *total, double value)
-{
-	*total = isnan(*total) ? value : *total + value;
-}
-
-/* Adds what a total has grown by; a daemon that began anew has a new one. */
-static void
-add_growth(float *slot, double total, double *before)
-{
-	double growth = total >= *before ? total - *before : 0;
-
-	if (isnan(total))
-		return;
-	if (!isnan(*before))
-		*slot = (float)growth + (isnan(*slot) ? 0 : *slot);
-	*before = total;
 }
 
 static void
@@ -224,11 +216,9 @@ add_sample(struct history *h, const struct sample *m)
 		keep_most(&a->values[SERIES_OLDEST][slot], m->value);
 	} else if (has_name(m, "connections_ended_total") &&
 	    copy_label(m, "outcome", word, sizeof(word))) {
-		if (strcmp(word, "completed") == 0)
-			add_to(&a->served, m->value);
-		else if (strcmp(word, "refused") == 0 ||
-		    strcmp(word, "timed_out") == 0)
-			add_to(&a->refused, m->value);
+		for (int i = SERIES_SERVED; i < SERIES; i++)
+			if (strcmp(word, kinds[i].outcome) == 0)
+				a->totals[i] = m->value;
 	} else if (has_name(m, "processes") &&
 	    copy_label(m, "state", word, sizeof(word)) &&
 	    (strcmp(word, "starting") == 0 || strcmp(word, "idle") == 0 ||
@@ -255,6 +245,7 @@ history_add(struct history *h, const char *metrics, int64_t now)
 			for (int k = 0; k < SERIES; k++)
 				a->values[k][i % HISTORY_STEPS] = NAN;
 	h->step = step;
+	h->at = now;
 	while (next_sample(&metrics, &m))
 		add_sample(h, &m);
 	TAILQ_FOREACH_SAFE(a, &h->apps, next, next) {
@@ -263,10 +254,21 @@ history_add(struct history *h, const char *metrics, int64_t now)
 			continue;
 		}
 		a->values[SERIES_PROCESSES][slot] = (float)a->processes;
-		add_growth(&a->values[SERIES_REFUSED][slot], a->refused,
-		    &a->refused_before);
-		add_growth(&a->values[SERIES_SERVED][slot], a->served,
-		    &a->served_before);
+		for (int i = SERIES_SERVED; i < SERIES; i++) {
+			float *grown = &a->values[i][slot];
+			double total = a->totals[i], before = a->before[i];
+
+			if (isnan(total))
+				continue;
+			/* A daemon that began anew has a new total. */
+			if (!isnan(before))
+				*grown = (isnan(*grown) ? 0 : *grown) +
+				    (float)(total > before ? total - before
+							   : 0);
+			a->before[i] = total;
+			a->totals[i] = NAN;
+		}
+		a->processes = 0;
 		a->seen = false;
 	}
 }
@@ -299,25 +301,19 @@ write_series(const struct history *h, const float *values, FILE *to)
 void
 history_write(const struct history *h, FILE *to)
 {
-	static const char *const names[SERIES] = {
-		[SERIES_PROCESSES] = "processes",
-		[SERIES_BUSY] = "busy",
-		[SERIES_WAITING] = "waiting",
-		[SERIES_OLDEST] = "oldest_wait",
-		[SERIES_REFUSED] = "refused",
-		[SERIES_SERVED] = "served",
-	};
 	const struct history_app *a;
 
 	/* Names of apps have no character that would need an escape. */
-	(void)fprintf(to, "{\"step\":%d,\"steps\":%d,\"apps\":{", HISTORY_STEP,
-	    HISTORY_STEPS);
+	(void)fprintf(to,
+	    "{\"step\":%d,\"steps\":%d,\"elapsed\":%.1f,\"apps\":{",
+	    HISTORY_STEP, HISTORY_STEPS,
+	    (double)(h->at % (HISTORY_STEP * 1000)) / 1000);
 	TAILQ_FOREACH(a, &h->apps, next) {
 		(void)fprintf(to, "%s\n\"%s\":{",
 		    a == TAILQ_FIRST(&h->apps) ? "" : ",", a->name);
 		for (int i = 0; i < SERIES; i++) {
 			(void)fprintf(
-			    to, "%s\"%s\":", i == 0 ? "" : ",", names[i]);
+			    to, "%s\"%s\":", i == 0 ? "" : ",", kinds[i].name);
 			write_series(h, a->values[i], to);
 		}
 		(void)fputs("}", to);

@@ -68,6 +68,7 @@ struct history_app;
  */
 struct history {
 	int64_t step; /* the latest; 0: none yet, and no apps */
+	int64_t at; /* of the latest metrics, in that step */
 	TAILQ_HEAD(history_apps, history_app) apps;
 };
 

@@ -25,9 +25,10 @@ look(int64_t seconds, unsigned processes, double oldest, unsigned refused)
 	    "apppool_connections_ended_total{app=\"web\",outcome=\"refused\"}"
 	    " %u\n"
 	    "apppool_connections_ended_total{app=\"web\",outcome=\"timed_out\"}"
-	    " 1\n"
+	    " %d\n"
+	    "apppool_connections_ended_total{app=\"web\",outcome=\"lost\"} %d\n"
 	    "# EOF\n",
-	    processes, oldest, refused);
+	    processes, oldest, refused, (int)seconds / 2, (int)seconds / 4);
 	history_add(&history, text, 1000 * seconds);
 }
 
@@ -45,12 +46,12 @@ check_json(const char *part)
 		fprintf(stderr, "no %s in\n%s\n", part, json);
 	free(json);
 	history_fini(&history);
-	history.step = 0;
+	history.step = history.at = 0;
 }
 
 TEST(without_metrics_there_are_no_apps)
 {
-	check_json("{\"step\":10,\"steps\":360,\"apps\":{}}\n");
+	check_json("{\"step\":10,\"steps\":360,\"elapsed\":0.0,\"apps\":{}}\n");
 }
 
 static const struct glance {
@@ -77,6 +78,11 @@ static const struct glance {
 	{ "a_daemon_that_began_anew_counts_on",
 	    { { 1000, 3, 0, 100 }, { 1002, 3, 0, 2 }, { 1004, 3, 0, 5 } },
 	    "\"refused\":[3]" },
+	{ "bad_ends_of_connections_are_told_apart",
+	    { { 1000, 3, 0, 0 }, { 1004, 3, 0, 1 }, { 1018, 3, 0, 2 } },
+	    "\"refused\":[1,1],\"timed_out\":[2,7],\"lost\":[1,3]" },
+	{ "the_time_of_the_last_look_in_its_step_is_told",
+	    { { 1000, 3, 0, 0 }, { 1014, 3, 0, 0 } }, "\"elapsed\":4.0" },
 	{ "steps_without_a_look_are_unknown",
 	    { { 1000, 3, 0, 0 }, { 1030, 4, 0, 0 } },
 	    "\"processes\":[4,null,null,5]" },
