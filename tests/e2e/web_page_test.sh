@@ -65,9 +65,32 @@ cells_are() {
 	    "card.querySelectorAll('.cells button${3:+.$3}').length"
 }
 
-# tile APP NUMBER: what stands above its chart.
-tile() {
-	in_card "$1" "card.querySelectorAll('.tile .now')[$2].textContent"
+# says APP TEXT: its card has that, be it hidden or not; for await.
+says() {
+	card_text=$(in_card "$1" 'card.textContent') &&
+	    case $card_text in *"$2"*) ;; *) false ;; esac
+}
+
+# verdict_is TEXT: at the head of the page.
+verdict_is() {
+	[ "$(page eval "document.getElementById('verdict').textContent")" = "$1" ]
+}
+
+# first_card_is APP
+first_card_is() {
+	[ "$(page eval "document.querySelector('.card').dataset.app")" = "$1" ]
+}
+
+# history_of COUNT: makes the page believe that so many steps are known.
+history_of() {
+	page eval "setHour({ step: 10, steps: 360, elapsed: 5, apps: { web:
+	    { processes: Array(Number($1)).fill(2) } } }); hour.length"
+}
+
+# marks: the texts below the time axis of web, with commas.
+marks() {
+	in_card web "[...card.querySelectorAll('.ticks span')]
+	    .map(mark => mark.textContent).join()"
 }
 
 # picture NAME: for people.
@@ -85,46 +108,95 @@ testEachAppHasACard() {
 }
 
 testTheHeadTellsOfTheDaemon() {
+	await verdict_is 'All 4 apps are well'
 	assertContains "$(page eval "document.querySelector('header').textContent")" \
-	    'of 64 processes'
+	    'of 64 processes run'
 	assertContains "$(page eval "document.querySelector('header').textContent")" \
 	    "$DIR/pool.conf"
 }
 
-testLimitsStandBesideUse() {
-	await card_shows '2 of 6, min 2' web \
-	    "card.querySelectorAll('.tile .now')[0].textContent"
-	assertEquals '0 of 5' "$(tile web 2)"
+testFiguresStandBesideTheirLimits() {
+	await says web '0 of 6 processes busy2 run, at least 2'
+	assertTrue 'the queue' 'says web "nobody waitsroom for 5"'
+	await says web 'at most 6'
 }
 
 testAJobHasNoQueue() {
-	assertEquals 1 "$(in_card job \
-	    "[...card.querySelectorAll('.tile')].filter(t => !t.hidden).length")"
+	assertEquals 1 "$(in_card job "card.querySelectorAll('.facts li').length")"
+	await says job '3 of 3 processes run'
 	await cells_are 3 job idle
 }
 
-testEachTileHasAChartOfTheLastHour() {
-	assertEquals 6 "$(in_card web "card.querySelectorAll('.tile svg').length")"
-	# Refusals are not known before the second look.
-	await card_shows true web "['Processes', 'Load', 'Waiting'].every((n, i) =>
-	    /^M/.test(card.querySelectorAll('.curve')[i].getAttribute('d')))"
-	assertContains "$(in_card web \
-	    "card.querySelector('svg').getAttribute('aria-label')")" \
-	    'Processes, the last hour: at most 2'
+testTheAxisHasTimesInTheFirstMinute() {
+	await matches '^([0-9][0-9]:[0-9][0-9]:[0-9][0-9],)+now$' marks
+	await card_shows true web "/^M/.test(card.querySelector('path.running')
+	    .getAttribute('d'))"
+	assertContains "$(in_card web "card.querySelector('.chart')
+	    .getAttribute('aria-label')")" 'until now: at most 2 processes'
+}
+
+# matches PATTERN COMMAND: what it prints.
+matches() {
+	"$2" | grep -Eq "$1"
+}
+
+testTheAxisGrowsUpToAnHour() {
+	assertEquals '40 seconds' 60 "$(history_of 4)"
+	assertEquals '2 minutes' 125 "$(history_of 13)"
+	assertEquals 'a day' 3600 "$(history_of 8640)"
+	await matches '^([0-9][0-9]:[0-9][0-9],)+now$' \
+	    history_of_an_hour_and_marks
+	page eval 'nextHistory = 0' >/dev/null
+}
+
+history_of_an_hour_and_marks() {
+	page eval "setHour({ step: 10, steps: 360, elapsed: 5, apps: { web:
+	    { processes: Array(360).fill(2) } } });
+	    drawChart(cards.get('web'), { name: 'web', max_processes: 6 }); 0" \
+	    >/dev/null
+	marks
+}
+
+testAPointOfTheChartTellsItsTimeAndValues() {
+	page eval "(() => {
+		const ticks = document.querySelector('[data-app=web] .ticks');
+		const box = ticks.getBoundingClientRect();
+		ticks.parentNode.dispatchEvent(new PointerEvent('pointermove',
+		    { bubbles: true, clientX: box.right - 1 }));
+	})()" >/dev/null
+	assertContains "$(page eval "document.getElementById('tip').textContent
+	    .replace(/^now|^[0-9:]{8}, [0-9]+ seconds ago/, 'at: ')")" \
+	    'at: 2 processes running'
+	page eval 'document.body.click()' >/dev/null
 }
 
 # Output of a program is text, whatever it looks like.
-testAFailedAppTellsWhy() {
+testAFailedAppIsFirstAndTellsWhyAndWhatToDo() {
 	ask "unix:$DIR/broken.sock" >/dev/null 2>&1
-	await card_shows failed broken "card.querySelector('.state').textContent"
-	await card_shows true broken "card.querySelector('.why').textContent
-	    .includes('exited with status 3 before it was ready: no <b>data')"
-	assertEquals 0 "$(in_card broken "card.querySelectorAll('.why b').length")"
-	await card_shows '1 failure' broken \
-	    "card.querySelector('.tags').textContent"
-	assertEquals '(1 failed) apppoold' "$(page eval document.title)"
-	assertEquals 'failed: broken' "$(page eval \
-	    "document.getElementById('failed').textContent")"
+	await first_card_is broken
+	await says broken 'exited with status 3 before it was ready: no <b>data'
+	assertTrue 'since when' 'says broken "failed at "'
+	assertTrue 'what to do' 'says broken "apppoolctl restart broken"'
+	assertEquals 0 "$(in_card broken "card.querySelectorAll('.say b').length")"
+	assertTrue 'why' 'says broken "1 ended by itself, with an error (failure)"'
+	assertTrue 'head' 'verdict_is "1 of 4 apps needs attention: broken"'
+	assertEquals '1 of 4 apps needs attention: broken' \
+	    "$(page eval document.title)"
+}
+
+testAFailedAppShowsItsLastLinesOfOutput() {
+	await card_shows 'no <b>database</b>' broken \
+	    "card.querySelector('.lines li:last-child bdi').textContent"
+	assertEquals 0 "$(in_card web "card.querySelectorAll('.lines').length")"
+}
+
+testAStoppedAppTellsHowToStartIt() {
+	ctl stop job >/dev/null
+	await says job 'has been stopped since'
+	assertTrue 'what to do' 'says job "To start it: apppoolctl start job"'
+	assertTrue 'no trouble' 'verdict_is "1 of 4 apps needs attention: broken"'
+	ctl start job >/dev/null
+	await cells_are 3 job idle
 }
 
 # ---------------------------------------------------------------- live
@@ -136,10 +208,20 @@ testAPoolThatGrowsIsSeenGrowing() {
 	assertEquals 'none is reloaded' 0 "$(page eval \
 	    "performance.getEntriesByType('navigation')[0].type === 'reload'
 		? 1 : 0")"
+	await says web '6 busy'
+	dismiss growth
+	await cells_are 6 web idle
+}
+
+testAFullQueueTellsWhatIsWrongAndWhatHelps() {
+	occupy growth 6
 	occupy queue 5
-	await card_shows '5 of 5' web \
-	    "card.querySelectorAll('.tile .now')[2].textContent"
+	await says web '5 requests wait'
 	web >/dev/null 2>&1
+	await says web 'web turned away 1 request in the last minute.'
+	assertTrue 'why' 'says web "All 6 processes are busy."'
+	assertTrue 'what helps' 'says web "apppoolctl resize web 2 12"'
+	await says web '5 requests waiting, the first for'
 	picture light
 	page dark >/dev/null
 	picture dark
@@ -150,14 +232,16 @@ testAPoolThatGrowsIsSeenGrowing() {
 	dismiss growth
 	dismiss queue
 	await cells_are 6 web idle
+	await says web 'All 6 processes were busy.'
+	assertTrue 'later' 'says web "apppoolctl resize web 2 12"'
 }
 
-testDetailsOfAProcessComeWithTheMouseAndStayWithAClick() {
+testDetailsOfAProcessComeWithTheMouseOrAClick() {
 	page eval "window.cell = document.querySelector('[data-app=web] button');
 	    cell.dispatchEvent(new PointerEvent('pointerover',
 		{ bubbles: true, pointerType: 'mouse' })); 0" >/dev/null
 	assertContains "$(page eval "document.getElementById('tip').textContent")" \
-	    "pid$(status apps web workers 0 pid)"
+	    "PID$(status apps web workers 0 pid)"
 	page eval "cell.dispatchEvent(new PointerEvent('pointerout',
 		{ bubbles: true, pointerType: 'mouse' })); 0" >/dev/null
 	assertEquals true "$(page eval "document.getElementById('tip').hidden")"
@@ -170,8 +254,18 @@ testDetailsOfAProcessComeWithTheMouseAndStayWithAClick() {
 testAKilledProcessIsSeenWithItsReason() {
 	pid=$(status apps web workers 0 pid)
 	kill -KILL "$pid"
-	await card_shows true web "card.querySelector('.tags').textContent
-	    .includes('1 signal')"
+	await says web '1 killed by a signal that the daemon had not sent'
+	await says web 'web had a failure at'
+}
+
+testALostRequestIsToldWithTheCommandForItsOutput() {
+	occupy victim
+	await cells_are 1 web active
+	kill -KILL "$(in_card web \
+	    "card.querySelector('button.active').worker.pid")"
+	await says web 'lost 1 request in the last 5 minutes'
+	assertTrue 'what to do' 'says web "Its output: apppoolctl logs web"'
+	dismiss victim
 }
 
 # ---------------------------------------------------------------- screens
@@ -197,13 +291,16 @@ contrast() {
 		    .map(v => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4)
 		    .reduce((a, v, i) => a + v * [.2126, .7152, .0722][i], 0);
 		const of = (n, p) => lum(getComputedStyle(n)[p]);
-		const card = of(document.querySelector('.card'), 'backgroundColor');
-		return Math.floor(Math.min(...['h2', '.dim', '.tile .label', '.why',
-		    '.state.running', '.tag.bad'].map(n => {
+		const clear = n => getComputedStyle(n).backgroundColor
+		    === 'rgba(0, 0, 0, 0)';
+		return Math.floor(Math.min(...['h2.bad', '.say.dim', 'code', 'summary',
+		    '.legend span', '.facts span + span', '.lines time'].map(n => {
 			const node = document.querySelector('.card ' + n);
-			const own = getComputedStyle(node).backgroundColor;
 			const text = of(node, 'color');
-			const back = own === 'rgba(0, 0, 0, 0)' ? card : lum(own);
+			let behind = node;
+			while (clear(behind))
+				behind = behind.parentNode;
+			const back = of(behind, 'backgroundColor');
 			return (Math.max(text, back) + .05)
 			    / (Math.min(text, back) + .05);
 		})) * 10);

@@ -197,10 +197,8 @@ testThePageKnowsAllReasonsAndStatesOfProcesses() {
 	assertTrue 'there are states' "[ -s '$DIR/states' ]"
 	while read -r state; do
 		assertTrue "$state" "sed '/^const STATES/,/;/!d' lib/web/page.html |
-		    grep -q \"'$state'\""
-		# Processes that stop look as all cells do.
-		[ "$state" = stopping ] ||
-		    assertTrue "$state" "grep -qF '.cells .$state' lib/web/page.html"
+		    grep -qw '$state:'"
+		assertTrue "$state" "grep -q '^[.a-z, ]*\.${state}[, ].*{' lib/web/page.html"
 	done <"$DIR/states"
 }
 
