@@ -2,7 +2,8 @@
 # apppool-jobs and apppool-jobs-perl serve functions, which apppool_jobs.py and
 # AppPoolJobs.pm call; see jobs.py and jobs.pl.
 
-# serve LANGUAGE [OPTIONS]: its functions at $DIR/web.sock; false: that cannot be.
+# serve LANGUAGE [OPTIONS [WORD...]]: its functions at $DIR/web.sock, by a server
+# with these words before the module; false: that cannot be.
 serve() {
 	user='' server=apppool-jobs functions=job_functions
 	! is_root || user='user = root'
@@ -11,9 +12,10 @@ serve() {
 		    { skip 'no Socket::MsgHdr'; return 1; }
 		server=apppool-jobs-perl functions=JobFunctions
 	fi
-	starts "$user directory = \"$PWD/tests/e2e/workers\"
-	    environment = \"PYTHONDONTWRITEBYTECODE=1\" ${2:-}" \
-	    server web $server $functions
+	options="$user directory = \"$PWD/tests/e2e/workers\"
+	    environment = \"PYTHONDONTWRITEBYTECODE=1\" ${2:-}"
+	shift $(($# < 2 ? 1 : 2))
+	starts "$options" server web $server "$@" $functions
 }
 
 # call_from LANGUAGE FACT...: of jobs.py, or of jobs.pl.
@@ -97,6 +99,41 @@ testFunctionsInPerlAreCalledFromPython() {
 	serve perl 'max_processes = 4' || return 0
 	none_lost python many_calls_are_in_flight \
 	    a_function_that_retires_is_the_last_of_its_process
+}
+
+testTheInitFunctionIsCalledOnceInEachProcess() {
+	for language in python perl; do
+		for template in false true; do
+			serve $language "template = $template" --init start ||
+			    return 0
+			none_lost $language each_process_is_started_once
+		done
+	done
+}
+
+testAnInitFunctionThatFailsIsAFailedStart() {
+	for language in python perl; do
+		for template in false true; do
+			serve $language || return 0
+			pool_stop
+			sed -i -e 's/"[jJ]ob_*[fF]unctions" }/"--init", "start_fails", &/' \
+			    -e "s/^command/template = $template\n&/" \
+			    -e 's/^command/min_processes = 1\n&/' "$DIR/pool.conf"
+			pool_run
+			await has_failed_with 'start_fails: .*no database'
+			assertNotEquals 0 "$(status apps web spawn_failures)"
+			pool_stop
+		done
+		sed -i s/start_fails/absent/ "$DIR/pool.conf"
+		pool_run
+		await has_failed_with 'unctions: .*absent'
+		pool_stop
+	done
+}
+
+# has_failed_with PATTERN: whether that is the last failure of the app.
+has_failed_with() {
+	status apps web last_failure | grep -q "$1"
 }
 
 testATemplateLoadsTheFunctions() {

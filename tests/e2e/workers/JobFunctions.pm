@@ -9,7 +9,13 @@ use Exporter qw(import);
 use Time::HiRes ();
 
 our @EXPORT = qw(add die_now fail);
-our @EXPORT_OK = qw(&last nap odd pid size wait_for);
+our @EXPORT_OK = qw(&last nap odd pid size started wait_for);
+
+my @starts;
+
+sub start () { push @starts, $$ }
+sub start_fails () { die "no database\n" }
+sub started () { [@starts, $$] }
 
 sub add ($one, $other) { $one + $other }
 sub size ($text) { [length $text, $text] }

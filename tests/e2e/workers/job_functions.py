@@ -8,7 +8,21 @@ import time
 import apppool_jobs
 
 __all__ = ["add", "die", "fail", "give_up", "last", "nap", "odd", "pid", "size",
-           "wait_for"]
+           "started", "wait_for"]
+
+starts = []
+
+
+def start():
+    starts.append(os.getpid())
+
+
+def start_fails():
+    raise OSError("no database")
+
+
+def started():
+    return [*starts, os.getpid()]
 
 
 def add(one, other):

@@ -50,6 +50,16 @@ my %FACTS = (
 		    for 'hidden', 'missing', 'CORE::exit', '';
 		ok(result($pool, add => 1, 2) == 3);
 	},
+	each_process_is_started_once => sub {
+		for (1 .. 3) {
+			my $pool = pool(connections => 1);
+			my $started = result($pool, 'started');
+
+			ok(@$started == 2 && $started->[0] == $started->[1],
+				"@$started");
+			ok(result($pool, 'last') == $started->[0]);
+		}
+	},
 	many_calls_are_in_flight => sub {
 		my $pool = pool(connections => 4);
 		my @sums = results($pool, map { [add => $_, $_] } 1 .. 1000);

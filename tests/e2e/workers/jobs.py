@@ -46,6 +46,14 @@ def what_a_function_raises_is_the_error_of_its_call():
         assert jobs.call("add", 1, 2).result(LIMIT) == 3
 
 
+def each_process_is_started_once():
+    with pool(connections=1) as jobs:
+        for _ in range(3):
+            started = jobs.call("started").result(LIMIT)
+            assert len(started) == 2 and started[0] == started[1], started
+            assert jobs.call("last").result(LIMIT) == started[0]
+
+
 def many_calls_are_in_flight():
     with pool(connections=4) as jobs:
         futures = [jobs.call("add", n, n) for n in range(1000)]
