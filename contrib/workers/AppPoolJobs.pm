@@ -2,7 +2,8 @@ package AppPoolJobs;
 
 # Calls of functions that the processes of an app carry out, see apppool-jobs(7).
 #
-#	my $pool = AppPoolJobs->new('/run/apppoold/jobs.sock', load => 2);
+#	my $pool = AppPoolJobs->new('/run/apppoold/jobs.sock', load => 2,
+#	    on_event => sub (@event) { print "@event\n" });
 #
 #	for my $name (@names) {
 #		$pool->(thumbnail => $name, sub ($result, $error = undef) {
@@ -12,7 +13,8 @@ package AppPoolJobs;
 #	$pool->wait;
 #
 # A call is sent at once, or when there is room for it; its callback is called
-# by wait() and step() alone. At most `load` calls are on their way on each of at
+# by wait() and step() alone, and before it on_event for each event() of the
+# function. At most `load` calls are on their way on each of at
 # most `connections`, more than one only while all of these are in use: 1 is best
 # for soon answers, 2 and more for many. A connection is closed when there is
 # nothing more to call.
@@ -37,13 +39,17 @@ use constant {
 my $json = JSON::PP->new->utf8;
 
 # Of a process that serves functions.
-our ($worker, $retiring);
+our ($worker, $retiring, $tell);
 
 # For a function that is served: its process is to be replaced. What has been
 # sent to that already is still answered.
 sub retire () {
 	$worker->retire unless $retiring++;
 }
+
+# For a function that is served: to on_event of the client that called. Dies if
+# that has left.
+sub event (@arguments) { $tell->(@arguments) }
 
 sub new ($class, $path, %options) {
 	return bless { path => $path, connections => 4, load => 2, %options,
@@ -56,7 +62,8 @@ sub new ($class, $path, %options) {
 sub call ($self, $function, @arguments) {
 	my $callback = pop @arguments;
 	my $line = $json->encode({
-		function => "$function", arguments => \@arguments }) . "\n";
+		function => "$function", arguments => \@arguments,
+		$self->{on_event} ? (events => 1) : () }) . "\n";
 
 	die 'a call has at most ', LINE_MAX, " bytes\n"
 	    if length $line > LINE_MAX;
@@ -186,6 +193,11 @@ sub _receive ($self, $connection) {
 		my $line = substr $$in, 0, $end + 1, '';
 		my $reply = eval { $json->decode($line) }
 		    or return $self->_lose($connection);
+
+		if ($reply->{event}) {
+			$self->{on_event}->(@{ $reply->{event} });
+			next;
+		}
 		my $call = shift @{ $connection->{calls} };
 
 		$connection->{answered}++;

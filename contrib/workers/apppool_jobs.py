@@ -17,6 +17,7 @@ import os
 import select
 import socket
 import threading
+import traceback
 
 # Bytes of a call, with the LF.
 LINE_MAX = 16 << 20
@@ -24,6 +25,7 @@ LINE_MAX = 16 << 20
 # Of a process that serves functions.
 worker = None
 retiring = False
+tell = None  # sends the arguments of event()
 
 
 class Retire(Exception):
@@ -45,17 +47,29 @@ def retire():
         worker.retire()
 
 
+def event(*arguments):
+    """For a function that is served: to on_event of the client that called.
+
+    Raises an OSError if that has left.
+    """
+    tell(arguments)
+
+
 class Pool:
     """Many calls at a time, over some connections, from any thread.
 
     A connection stays with its process until nothing is left to ask for.  At
     most `load` calls are on their way to one, more than one only if all
     connections are busy: 1 is best for soon answers, 2 and more for many.
+
+    on_event gets the arguments of each event() of a function, in a thread of
+    the pool and before the result is there.
     """
 
-    def __init__(self, path, connections=4, load=2):
+    def __init__(self, path, connections=4, load=2, on_event=None):
         self._path = path
         self._load = load
+        self._on_event = on_event
         self._calls = collections.deque()  # their lines and futures
         self._changed = threading.Condition()
         self._idle = 0  # threads that wait for a call
@@ -90,6 +104,8 @@ class Pool:
         Calls cannot be cancelled.
         """
         request = {"function": function, "arguments": arguments}
+        if self._on_event:
+            request["events"] = True
         call = json.dumps(request).encode() + b"\n", concurrent.futures.Future()
         call[1].set_running_or_notify_cancel()
         if len(call[0]) > LINE_MAX:
@@ -106,7 +122,7 @@ class Pool:
     def _run(self):
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         while call := self._wait():
-            conversation = Conversation(call, wake)
+            conversation = Conversation(call, wake, self._on_event)
             try:
                 conversation.connect(self._path)
                 while conversation.step():
@@ -146,8 +162,9 @@ class Pool:
 class Conversation:
     """A connection, and the calls that are on it."""
 
-    def __init__(self, call, wake):
+    def __init__(self, call, wake, on_event):
         self._wake = wake
+        self._on_event = on_event
         self._socket = socket.socket(socket.AF_UNIX)
         self.unsent = collections.deque([call])
         self._written = 0  # of the first of these
@@ -211,6 +228,13 @@ class Conversation:
                 self._settle(json.loads(line))
 
     def _settle(self, reply):
+        if "event" in reply:
+            try:
+                self._on_event(*reply["event"])
+            except Exception:
+                # Not one of the connection, whose calls go on.
+                traceback.print_exc()
+            return
         self._answered += 1
         _, future = self._sent.popleft()
         if "error" in reply:

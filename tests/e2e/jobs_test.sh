@@ -47,6 +47,21 @@ testACallHasTheResultOfTheFunctionOrItsError() {
 	    what_ends_a_function_is_the_error_of_its_call
 }
 
+testEventsOfAFunctionReachItsCallerBeforeTheResult() {
+	for language in python perl; do
+		serve $language 'max_processes = 4' || return 0
+		call_from perl events_come_in_order_before_the_result
+		none_lost python events_come_in_order_before_the_result \
+		    a_call_without_on_event_has_no_events \
+		    a_function_is_told_that_its_caller_has_left
+	done
+}
+
+testAnOnEventThatFailsCostsNoResult() {
+	serve python
+	none_lost python an_on_event_that_fails_costs_no_result
+}
+
 testManyCallsAreInFlightAndAnsweredInOrder() {
 	serve python 'max_processes = 4'
 	none_lost python many_calls_are_in_flight \

@@ -9,7 +9,7 @@ use Exporter qw(import);
 use Time::HiRes ();
 
 our @EXPORT = qw(add die_now fail);
-our @EXPORT_OK = qw(&last nap odd pid size started wait_for);
+our @EXPORT_OK = qw(count &last nap odd pid size started wait_for write_until);
 
 my @starts;
 
@@ -32,6 +32,17 @@ sub nap ($seconds) {
 sub wait_for ($path) {
 	Time::HiRes::sleep(0.01) until -e $path;
 	return $$;
+}
+
+sub count ($name, $most) {
+	AppPoolJobs::event($name, $_) for 1 .. $most;
+	return $most;
+}
+
+# Sends events until nobody is there to take them.
+sub write_until ($path) {
+	while (eval { AppPoolJobs::event('x' x 10000); 1 }) { }
+	open my $file, '>', $path;
 }
 
 sub die_now () { kill KILL => $$ }

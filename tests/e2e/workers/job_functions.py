@@ -7,8 +7,8 @@ import time
 
 import apppool_jobs
 
-__all__ = ["add", "die", "fail", "give_up", "last", "nap", "odd", "pid", "size",
-           "started", "wait_for"]
+__all__ = ["add", "count", "die", "fail", "give_up", "last", "nap", "odd",
+           "pid", "size", "started", "wait_for", "write_until"]
 
 starts = []
 
@@ -46,6 +46,22 @@ def wait_for(path):
     while not os.path.exists(path):
         time.sleep(0.01)
     return os.getpid()
+
+
+def count(name, most):
+    for number in range(1, most + 1):
+        apppool_jobs.event(name, number)
+    return most
+
+
+def write_until(path):
+    """Sends events until nobody is there to take them."""
+    try:
+        while True:
+            apppool_jobs.event("x" * 10000)
+    except OSError:
+        with open(path, "w"):
+            pass
 
 
 def fail(text):

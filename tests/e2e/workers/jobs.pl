@@ -60,6 +60,21 @@ my %FACTS = (
 			ok(result($pool, 'last') == $started->[0]);
 		}
 	},
+	events_come_in_order_before_the_result => sub {
+		my %said = map { $_ => [] } 'a' .. 'f';
+		my $pool = pool(connections => 2, load => 3,
+			on_event => sub ($name, $number) {
+				push @{ $said{$name} }, $number;
+			});
+
+		for my $name (sort keys %said) {
+			$pool->(count => $name, 300, sub ($most) {
+				push @{ $said{$name} }, "end $most";
+			});
+		}
+		$pool->wait;
+		ok("@$_" eq "@{[1 .. 300]} end 300") for values %said;
+	},
 	many_calls_are_in_flight => sub {
 		my $pool = pool(connections => 4);
 		my @sums = results($pool, map { [add => $_, $_] } 1 .. 1000);

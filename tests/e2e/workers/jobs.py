@@ -54,6 +54,46 @@ def each_process_is_started_once():
             assert jobs.call("last").result(LIMIT) == started[0]
 
 
+def events_come_in_order_before_the_result():
+    said = {name: [] for name in "abcdef"}
+    with pool(connections=2, load=3, on_event=lambda name, number:
+              said[name].append(number)) as jobs:
+        futures = {name: jobs.call("count", name, 300) for name in said}
+        for name, future in futures.items():
+            future.add_done_callback(lambda _, name=name: said[name].append("end"))
+        assert results(futures.values()) == [300] * 6
+    assert said == {name: [*range(1, 301), "end"] for name in "abcdef"}
+
+
+def a_call_without_on_event_has_no_events():
+    call = b'{"function": "count", "arguments": ["a", 3]}\n'
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(LIMIT)
+        client.connect(PATH)
+        client.sendall(call)
+        client.shutdown(socket.SHUT_WR)
+        said = [json.loads(line) for line in client.makefile("rb")]
+        assert [int(reply["result"]) for reply in said] == [3], said
+
+
+def an_on_event_that_fails_costs_no_result():
+    with pool(on_event=lambda: None) as jobs:
+        assert jobs.call("count", "a", 2).result(LIMIT) == 2
+
+
+def a_function_is_told_that_its_caller_has_left():
+    path = sys.argv[1] + "/left"
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(LIMIT)
+        client.connect(PATH)
+        call = {"function": "write_until", "arguments": [path], "events": True}
+        client.sendall(json.dumps(call).encode() + b"\n")
+        assert json.loads(client.makefile("rb").readline())["event"]
+    while not os.path.exists(path):
+        select.select([], [], [], 0.01)
+    os.unlink(path)
+
+
 def many_calls_are_in_flight():
     with pool(connections=4) as jobs:
         futures = [jobs.call("add", n, n) for n in range(1000)]
