@@ -24,6 +24,7 @@ use v5.36;
 use Errno qw(EAGAIN EINTR);
 use JSON::PP ();
 use List::Util qw(min sum0);
+use MIME::Base64 qw(decode_base64 encode_base64);
 use Socket qw(AF_UNIX MSG_DONTWAIT MSG_NOSIGNAL SOCK_NONBLOCK SOCK_STREAM
     pack_sockaddr_un);
 use overload '&{}' => sub ($self, @) { sub { $self->call(@_) } },
@@ -36,7 +37,32 @@ use constant {
 	PAUSE => 0.05,
 };
 
-my $json = JSON::PP->new->utf8;
+# Bytes are objects with the one key $bytes; they are decoded to a string.
+my $json = JSON::PP->new->utf8->convert_blessed
+    ->filter_json_single_key_object('$bytes' => \&decode_base64);
+my $encoded;
+
+sub AppPoolJobs::Bytes::TO_JSON ($self) {
+	$encoded++;
+	return { '$bytes' => encode_base64($$self, '') };
+}
+
+# The string as a result, an argument or a part of these: bytes, and no text.
+sub bytes ($string) { bless \$string, 'AppPoolJobs::Bytes' }
+
+# A line of JSON.
+sub encode ($message) {
+	$encoded = 0;
+	my $line = $json->encode($message);
+
+	# A quote inside a string would have a backslash.
+	die "the key \$bytes is reserved\n"
+	    if $encoded != (() = $line =~ /"\$bytes":/g);
+	return "$line\n";
+}
+
+# The message that was encoded.
+sub decode ($line) { $json->decode($line) }
 
 # Of a process that serves functions.
 our ($worker, $retiring, $tell);
@@ -61,9 +87,9 @@ sub new ($class, $path, %options) {
 # there is no answer: then it may have been carried out, or not.
 sub call ($self, $function, @arguments) {
 	my $callback = pop @arguments;
-	my $line = $json->encode({
+	my $line = encode({
 		function => "$function", arguments => \@arguments,
-		$self->{on_event} ? (events => 1) : () }) . "\n";
+		$self->{on_event} ? (events => 1) : () });
 
 	die 'a call has at most ', LINE_MAX, " bytes\n"
 	    if length $line > LINE_MAX;
@@ -191,7 +217,7 @@ sub _receive ($self, $connection) {
 	return $self->_lose($connection) unless $count;
 	while ((my $end = index $$in, "\n") >= 0) {
 		my $line = substr $$in, 0, $end + 1, '';
-		my $reply = eval { $json->decode($line) }
+		my $reply = eval { decode($line) }
 		    or return $self->_lose($connection);
 
 		if ($reply->{event}) {

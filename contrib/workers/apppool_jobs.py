@@ -9,6 +9,7 @@ How many processes there are is the daemon's business.  A function that is
 served may have its process replaced: it calls retire(), or raises Retire.
 """
 
+import base64
 import collections
 import concurrent.futures
 import contextlib
@@ -53,6 +54,34 @@ def event(*arguments):
     Raises an OSError if that has left.
     """
     tell(arguments)
+
+
+def encode(message):
+    """A line of JSON, where bytes are objects with the one key $bytes."""
+    count = 0
+
+    def encode_bytes(value):
+        nonlocal count
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            raise TypeError(f"{type(value).__name__} is not JSON serializable")
+        count += 1
+        return {"$bytes": base64.b64encode(value).decode()}
+
+    line = json.dumps(message, default=encode_bytes)
+    # A quote inside a string would have a backslash.
+    if line.count('"$bytes": ') != count:
+        raise ValueError("the key $bytes is reserved")
+    return line.encode() + b"\n"
+
+
+def decode(line):
+    """The message that was encoded."""
+    def decode_bytes(value):
+        if [*value] != ["$bytes"]:
+            return value
+        return base64.b64decode(value["$bytes"], validate=True)
+
+    return json.loads(line, object_hook=decode_bytes)
 
 
 class Pool:
@@ -106,7 +135,7 @@ class Pool:
         request = {"function": function, "arguments": arguments}
         if self._on_event:
             request["events"] = True
-        call = json.dumps(request).encode() + b"\n", concurrent.futures.Future()
+        call = encode(request), concurrent.futures.Future()
         call[1].set_running_or_notify_cancel()
         if len(call[0]) > LINE_MAX:
             raise ValueError(f"a call has at most {LINE_MAX} bytes")
@@ -225,7 +254,7 @@ class Conversation:
         if b"\n" in data:
             *lines, self._read = self._read.split(b"\n")
             for line in lines:
-                self._settle(json.loads(line))
+                self._settle(decode(line))
 
     def _settle(self, reply):
         if "event" in reply:

@@ -62,6 +62,16 @@ testAnOnEventThatFailsCostsNoResult() {
 	none_lost python an_on_event_that_fails_costs_no_result
 }
 
+testBytesTravelUnchangedBetweenPythonAndPerl() {
+	for language in python perl; do
+		serve $language || return 0
+		call_from perl bytes_travel_unchanged the_key_of_bytes_is_reserved
+		none_lost python bytes_travel_unchanged
+	done
+	serve python
+	none_lost python the_key_of_bytes_is_reserved
+}
+
 testManyCallsAreInFlightAndAnsweredInOrder() {
 	serve python 'max_processes = 4'
 	none_lost python many_calls_are_in_flight \

@@ -9,7 +9,8 @@ use Exporter qw(import);
 use Time::HiRes ();
 
 our @EXPORT = qw(add die_now fail);
-our @EXPORT_OK = qw(count &last nap odd pid size started wait_for write_until);
+our @EXPORT_OK = qw(count &last nap odd pid reserved size started twice wait_for
+    write_until);
 
 my @starts;
 
@@ -33,6 +34,14 @@ sub wait_for ($path) {
 	Time::HiRes::sleep(0.01) until -e $path;
 	return $$;
 }
+
+sub twice ($data) {
+	AppPoolJobs::event(AppPoolJobs::bytes($data));
+	return { length => length $data,
+		twice => [AppPoolJobs::bytes($data . $data)] };
+}
+
+sub reserved () { { '$bytes' => '' } }
 
 sub count ($name, $most) {
 	AppPoolJobs::event($name, $_) for 1 .. $most;

@@ -8,7 +8,8 @@ import time
 import apppool_jobs
 
 __all__ = ["add", "count", "die", "fail", "give_up", "last", "nap", "odd",
-           "pid", "size", "started", "wait_for", "write_until"]
+           "pid", "reserved", "size", "started", "twice", "wait_for",
+           "write_until"]
 
 starts = []
 
@@ -46,6 +47,16 @@ def wait_for(path):
     while not os.path.exists(path):
         time.sleep(0.01)
     return os.getpid()
+
+
+def twice(data):
+    assert isinstance(data, bytes)
+    apppool_jobs.event(data)
+    return {"length": len(data), "twice": [data + data]}
+
+
+def reserved():
+    return {"$bytes": ""}
 
 
 def count(name, most):

@@ -75,6 +75,30 @@ my %FACTS = (
 		$pool->wait;
 		ok("@$_" eq "@{[1 .. 300]} end 300") for values %said;
 	},
+	bytes_travel_unchanged => sub {
+		my $all = join '', map { chr } 0 .. 255;
+
+		for my $data ('', $all, $all x 400) {
+			my @said;
+			my $pool = pool(on_event => sub (@event) { @said = @event });
+			my $twice = result($pool,
+				twice => AppPoolJobs::bytes($data));
+
+			ok($twice->{length} == length $data);
+			ok($twice->{twice}[0] eq $data . $data);
+			ok(@said == 1 && $said[0] eq $data);
+		}
+	},
+	the_key_of_bytes_is_reserved => sub {
+		my $pool = pool();
+		my $said = 'the key $bytes is reserved';
+
+		ok(error($pool, 'reserved') =~ /\Q$said\E\z/);
+		ok(!eval { $pool->(size => { '$bytes' => '' }, sub { }); 1 });
+		ok($@ eq "$said\n", $@);
+		ok(!eval { $pool->(size => AppPoolJobs::bytes("\x{263a}"), sub { }) });
+		ok(result($pool, size => '{"$bytes":""}')->[1] eq '{"$bytes":""}');
+	},
 	many_calls_are_in_flight => sub {
 		my $pool = pool(connections => 4);
 		my @sums = results($pool, map { [add => $_, $_] } 1 .. 1000);

@@ -94,6 +94,28 @@ def a_function_is_told_that_its_caller_has_left():
     os.unlink(path)
 
 
+def bytes_travel_unchanged():
+    for data in b"", bytes(range(256)), os.urandom(1000001):
+        said = []
+        with pool(on_event=said.append) as jobs:
+            twice = jobs.call("twice", data).result(LIMIT)
+        assert twice == {"length": len(data), "twice": [data + data]}
+        assert said == [data]
+
+
+def the_key_of_bytes_is_reserved():
+    with pool() as jobs:
+        assert error_of(jobs.call("reserved")).endswith("the key $bytes is reserved")
+        for value in {"$bytes": "eA=="}, {"a": {"b": b"", "$bytes": b""}}:
+            try:
+                jobs.call("size", value)
+                assert False
+            except ValueError:
+                pass
+        texts = ["$bytes", '{"$bytes": ""}', {"": "$bytes"}]
+        assert jobs.call("add", texts, []).result(LIMIT) == texts
+
+
 def many_calls_are_in_flight():
     with pool(connections=4) as jobs:
         futures = [jobs.call("add", n, n) for n in range(1000)]
