@@ -158,10 +158,10 @@ class Worker:
         self.slot = None if self._is_template else int(slot)
         self._was_forked = True
 
-    def _receive(self):
+    def _receive(self, flags=0):
         """The words of the next message, and its descriptors."""
         message, fds, _, _ = socket.recv_fds(
-            self._socket, MESSAGE_MAX, 3, socket.MSG_CMSG_CLOEXEC
+            self._socket, MESSAGE_MAX, 3, socket.MSG_CMSG_CLOEXEC | flags
         )
         return message.decode().split(" "), [lift(fd) for fd in fds]
 
@@ -177,11 +177,36 @@ class Worker:
         serial, self._serial = self._serial, None
         self._say("PARK" if self.keep_alive else "DONE", serial)
 
-    def connections(self):
-        """Yields one connection after the other, closes and reports it."""
+    def keep(self):
+        """The connection is served on while the loop yields others.
+
+        For the one that connections() has yielded and the program has detached.
+        Returns what done() is to be called with when that has been closed.
+        """
+        serial, self._serial = self._serial, None
+        return serial
+
+    def done(self, serial):
+        self._say("DONE", serial)
+
+    def fileno(self):
+        return self._socket.fileno()
+
+    def connections(self, wait=None):
+        """Yields one connection after the other, closes and reports it.
+
+        wait() returns when something can be read from fileno().
+        """
         try:
             while True:
-                words, fds = self._receive()
+                try:
+                    if wait is not None:
+                        wait()
+                    words, fds = self._receive(
+                        socket.MSG_DONTWAIT if wait else 0)
+                except BlockingIOError:
+                    # The daemon has taken the connection back.
+                    continue
                 if words[0] in ("", "STOP"):
                     return
                 if words[0] == "FORK":
@@ -448,6 +473,10 @@ class Client:
             self.connection.settimeout(self._left)
             with contextlib.suppress(TimeoutError):
                 data = self.connection.recv(65536)
+        self._came(data, begin)
+
+    def _came(self, data, begin):
+        """Has been read since then."""
         if not data:
             raise ConnectionResetError("the client has left, or is too slow")
         self._left += len(data) / self.RATE - (time.monotonic() - begin)

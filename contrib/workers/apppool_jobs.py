@@ -13,6 +13,7 @@ import base64
 import collections
 import concurrent.futures
 import contextlib
+import contextvars
 import json
 import os
 import select
@@ -26,7 +27,7 @@ LINE_MAX = 16 << 20
 # Of a process that serves functions.
 worker = None
 retiring = False
-tell = None  # sends the arguments of event()
+tell = contextvars.ContextVar("tell")  # sends the arguments of event()
 
 
 class Retire(Exception):
@@ -53,7 +54,7 @@ def event(*arguments):
 
     Raises an OSError if that has left.
     """
-    tell(arguments)
+    tell.get()(arguments)
 
 
 def encode(message):

@@ -3,10 +3,12 @@
 # AppPoolJobs.pm call; see jobs.py and jobs.pl.
 
 # serve LANGUAGE [OPTIONS [WORD...]]: its functions at $DIR/web.sock, by a server
-# with these words before the module; false: that cannot be.
+# with these words before the module; false: that cannot be. The language async is
+# Python with asynchronous functions.
 serve() {
 	user='' server=apppool-jobs functions=job_functions
 	! is_root || user='user = root'
+	[ "$1" != async ] || functions=async_functions
 	if [ "$1" = perl ]; then
 		/usr/bin/perl -MSocket::MsgHdr -e 1 2>/dev/null ||
 		    { skip 'no Socket::MsgHdr'; return 1; }
@@ -20,7 +22,7 @@ serve() {
 
 # call_from LANGUAGE FACT...: of jobs.py, or of jobs.pl.
 call_from() {
-	if [ "$1" = python ]; then
+	if [ "$1" != perl ]; then
 		shift
 		set -- "$PYTHON" -B tests/e2e/workers/jobs.py "$DIR" "$@"
 	else
@@ -127,7 +129,7 @@ testFunctionsInPerlAreCalledFromPython() {
 }
 
 testTheInitFunctionIsCalledOnceInEachProcess() {
-	for language in python perl; do
+	for language in python async perl; do
 		for template in false true; do
 			serve $language "template = $template" --init start ||
 			    return 0
@@ -159,6 +161,47 @@ testAnInitFunctionThatFailsIsAFailedStart() {
 # has_failed_with PATTERN: whether that is the last failure of the app.
 has_failed_with() {
 	status apps web last_failure | grep -q "$1"
+}
+
+testAsynchronousFunctionsRunTogetherInOneProcess() {
+	serve async 'max_processes = 1 concurrency = 4'
+	none_lost python \
+	    asynchronous_functions_run_as_many_as_the_concurrency_at_a_time \
+	    a_slow_caller_does_not_hold_up_others \
+	    what_a_function_leaves_behind_has_no_events \
+	    a_function_that_is_cancelled_is_an_error
+}
+
+testAnEventLoopServesAllThatIsServedWithoutOne() {
+	serve async 'max_processes = 4 concurrency = 2'
+	none_lost python a_call_has_the_result_of_the_function \
+	    what_a_function_raises_is_the_error_of_its_call \
+	    many_calls_are_in_flight \
+	    events_come_in_order_before_the_result \
+	    a_call_without_on_event_has_no_events \
+	    a_function_is_told_that_its_caller_has_left \
+	    bytes_travel_unchanged \
+	    calls_on_a_connection_are_answered_in_order \
+	    large_calls_and_results_pass_each_other \
+	    a_call_that_is_too_long_ends_its_connection \
+	    calls_behind_one_that_retires_are_answered
+	serve async 'max_requests = 1'
+	none_lost python a_connection_that_is_always_busy_is_left_after_a_while
+	serve async
+	call_from python of_a_process_that_dies_the_call_at_hand_alone_fails
+	pool_stop
+}
+
+testAWarmProcessWithAnEventLoopLeavesATemplateBehind() {
+	serve async 'template = true refork_after = 3 max_processes = 2
+	    concurrency = 2' --init start
+	call_from python many_calls_are_in_flight
+	await is_forked_by_a_process
+	none_lost python each_process_is_started_once many_calls_are_in_flight
+}
+
+is_forked_by_a_process() {
+	status apps web template forked_by | grep -qvx null
 }
 
 testATemplateLoadsTheFunctions() {

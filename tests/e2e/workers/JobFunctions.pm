@@ -16,7 +16,7 @@ my @starts;
 
 sub start () { push @starts, $$ }
 sub start_fails () { die "no database\n" }
-sub started () { [@starts, $$] }
+sub started () { scalar grep { $_ == $$ } @starts }
 
 sub add ($one, $other) { $one + $other }
 sub size ($text) { [length $text, $text] }

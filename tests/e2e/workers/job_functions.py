@@ -23,7 +23,7 @@ def start_fails():
 
 
 def started():
-    return [*starts, os.getpid()]
+    return starts.count(os.getpid())
 
 
 def add(one, other):

@@ -49,9 +49,8 @@ def what_a_function_raises_is_the_error_of_its_call():
 def each_process_is_started_once():
     with pool(connections=1) as jobs:
         for _ in range(3):
-            started = jobs.call("started").result(LIMIT)
-            assert len(started) == 2 and started[0] == started[1], started
-            assert jobs.call("last").result(LIMIT) == started[0]
+            assert jobs.call("started").result(LIMIT) == 1
+            jobs.call("last").result(LIMIT)
 
 
 def events_come_in_order_before_the_result():
@@ -114,6 +113,45 @@ def the_key_of_bytes_is_reserved():
                 pass
         texts = ["$bytes", '{"$bytes": ""}', {"": "$bytes"}]
         assert jobs.call("add", texts, []).result(LIMIT) == texts
+
+
+def asynchronous_functions_run_as_many_as_the_concurrency_at_a_time():
+    # The app has concurrency = 4.
+    with pool(connections=7, load=1) as jobs:
+        pids = set(results([jobs.call("nap", 0.1) for _ in range(28)]))
+        assert len(pids) == 1, pids
+        assert jobs.call("most").result(LIMIT) == 4
+
+
+def a_slow_caller_does_not_hold_up_others():
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(PATH)
+        call = {"function": "size", "arguments": ["x" * 3_000_000]}
+        line = json.dumps(call).encode() + b"\n"
+        client.sendall(line[:1_000_000])
+        with pool() as jobs:
+            assert jobs.call("add", 1, 2).result(LIMIT) == 3
+            client.sendall(line[1_000_000:])
+            # Its answer is not read.
+            assert jobs.call("nap", 0.3).result(LIMIT)
+            assert jobs.call("add", 1, 2).result(LIMIT) == 3
+        client.settimeout(LIMIT)
+        with client.makefile("rb") as replies:
+            assert json.loads(replies.readline())["result"][0] == 3_000_000
+
+
+def what_a_function_leaves_behind_has_no_events():
+    said = []
+    with pool(connections=1, on_event=lambda *event: said.append(event)) as jobs:
+        assert results([jobs.call("leave_behind", n) for n in range(9)]) == [
+            *range(9)]
+    assert said == [(n, 1) for n in range(9)], said
+
+
+def a_function_that_is_cancelled_is_an_error():
+    with pool() as jobs:
+        assert error_of(jobs.call("cancelled")).startswith("CancelledError")
+        assert jobs.call("add", 1, 2).result(LIMIT) == 3
 
 
 def many_calls_are_in_flight():
