@@ -141,7 +141,8 @@ testTheExampleOfNodeServesWithHandoffAccept() {
 	example node <<-EOF
 	concurrency = 100
 	EOF
-	sed -i 's/handoff = listen/handoff = accept/' "$DIR/pool.conf"
+	sed -i 's/handoff = listen/handoff = accept/; /^	nonblocking/d' \
+	    "$DIR/pool.conf"
 	pool_start
 	APP=node
 	nginx node
