@@ -703,6 +703,10 @@ poll(struct pollfd *p, nfds_t n, int timeout)
 }
 
 /* What programs call that were compiled with _FORTIFY_SOURCE. */
+int __poll_chk(struct pollfd *, nfds_t, int, size_t);
+int __ppoll_chk(
+    struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);
+
 HOOK int
 __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t room)
 {
