@@ -90,7 +90,7 @@ parse_options(int argc, char **argv, struct options *o)
 	bool runs = false;
 	int c;
 
-	words = calloc((size_t)argc, sizeof(*words));
+	o->run.words = words = calloc((size_t)argc, sizeof(*words));
 	if (words == NULL)
 		return EX_OSERR;
 	for (;;) {
@@ -145,16 +145,15 @@ parse_options(int argc, char **argv, struct options *o)
 	}
 	if (!runs && o->run.print)
 		return misused("--print is for run", "");
-	if (!runs && optind < argc)
-		return misused("unexpected argument: ", argv[optind]);
 	if (!runs)
-		return EX_OK;
+		return optind == argc
+		    ? EX_OK
+		    : misused("unexpected argument: ", argv[optind]);
 	if (o->background || o->test || o->print ||
 	    strcmp(o->file, CONF_DEFAULT_FILE) != 0)
 		return misused("-c, -D, -T and -t are not for run", "");
 	if (optind == argc || argv[optind][0] == '\0')
 		return misused("run: no program is named", "");
-	o->run.words = words;
 	o->run.command = argv + optind;
 	return EX_OK;
 }
