@@ -71,7 +71,7 @@ def parked(count=COUNT):
     """So many clients, all of which have been answered once."""
     clients = [Client(f"client-{i}") for i in range(count)]
     ask_all(clients)
-    expect(parked=count, sessions=0, waiting=0)
+    expect(parked=count, sessions=0, waiting=0, starting=0)
     return clients
 
 
@@ -135,7 +135,8 @@ def kill_half():
 def deaths_lose_none():
     clients = parked()
     for _ in range(3):
-        app = agree("idle", lambda a: a["idle"] >= 4 and not a["active"])
+        app = agree("idle", lambda a: a["idle"] >= 4 and
+                    not a["active"] and not a["starting"])
         former = app["retaken"]
         doomed = kill_half()
         for client in clients:
