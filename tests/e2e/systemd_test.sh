@@ -1,10 +1,12 @@
 #!/bin/sh
 # Our units under a real systemd, in namespaces of its own. Needs root.
 
-# can_boot: whether there is a systemd, and we may start it.
+# can_boot: whether there is a systemd, and we may start it. In a chroot
+# nsenter(1) would leave it.
 can_boot() {
 	is_root && [ -x /lib/systemd/systemd ] &&
-	    unshare -p -m -C -f --mount-proc true 2>/dev/null
+	    unshare -p -m -C -f --mount-proc true 2>/dev/null &&
+	    [ "$(nsenter -t $$ -m stat -c %d.%i /)" = "$(stat -c %d.%i /)" ]
 }
 
 # unit NAME: ours, with paths of the test and no wish for the rest of a system.
