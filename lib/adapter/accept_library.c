@@ -406,7 +406,7 @@ library_give(const struct channel_message *m, struct sockaddr *address,
 	if (m->fd < SESSIONS && fstat(m->fd, &st) == 0) {
 		sessions[m->fd].inode = st.st_ino;
 		sessions_end = MAX(sessions_end, m->fd + 1);
-		/* One that was there has been closed without a hook. */
+		/* The number had a session, closed without a hook. */
 		over = atomic_exchange(&sessions[m->fd].serial, m->serial);
 	}
 	if (over != 0)
@@ -702,7 +702,7 @@ poll(struct pollfd *p, nfds_t n, int timeout)
 	return poll_end(p, n, numbers, REAL(poll)(p, n, timeout));
 }
 
-/* What programs call that were compiled with _FORTIFY_SOURCE. */
+/* The names of poll() and ppoll() for programs with _FORTIFY_SOURCE. */
 int __poll_chk(struct pollfd *, nfds_t, int, size_t);
 int __ppoll_chk(
     struct pollfd *, nfds_t, const struct timespec *, const sigset_t *, size_t);

@@ -275,7 +275,7 @@ death_ended_session(const struct worker *w)
 /*
  * The last line on standard error that is not blank, without blanks around it.
  * Lines of a trace, as those of Ruby and Node, follow the line that says what
- * is wrong, and are indented; Node prints its version last.  Gives the length;
+ * is wrong, and are indented; Node prints its version last. Gives the length;
  * 0: no line is known.
  */
 static int

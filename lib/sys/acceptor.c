@@ -460,7 +460,7 @@ acceptor_keep(struct acceptor *a)
 {
 	struct listener_job *j = NULL;
 
-	/* What was removed since the lane has looked, it finds then. */
+	/* The next look finds a file that was removed during this one. */
 	a->keep_again = a->keeping != NULL;
 	if (!a->keep_again)
 		j = listener_job_of_file(a, JOB_KEEP);

@@ -22,7 +22,7 @@
 #define MARK EXDEV /* which no call here fails with */
 #define CHECKED(call) check(#call, (begin(), (call)))
 
-/* What poll() and ppoll() are with _FORTIFY_SOURCE, of glibc alone. */
+/* glibc's names of poll() and ppoll() for programs with _FORTIFY_SOURCE. */
 int __poll_chk(struct pollfd *p, nfds_t n, int timeout, size_t room);
 int __ppoll_chk(struct pollfd *p, nfds_t n, const struct timespec *t,
     const sigset_t *s, size_t room);
