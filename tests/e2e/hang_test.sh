@@ -252,6 +252,53 @@ testTheSignalsOfSlowAndOfEndedSessionsAreSent() {
 	done
 }
 
+# sleeper SUFFIX: an application whose function nap() sleeps for a minute.
+sleeper() {
+	case $1 in
+	py) echo 'import time
+def nap():
+    time.sleep(60)
+def application(environ, start_response):
+    nap()' ;;
+	ru) echo 'def nap = sleep(60)
+run ->(env) { nap }' ;;
+	psgi) echo 'sub nap { sleep 60; 1 } sub { nap(); [200, [], []] }' ;;
+	esac >"$DIR/sleeper.$1"
+	chmod a+r "$DIR/sleeper.$1"
+}
+
+# assert_stacks WORKER SUFFIX APPLICATION TEXT PROGRAM...: the text is in the log
+# when a session is slow; skipped where the program fails.
+assert_stacks() {
+	worker=$1 suffix=$2 application=$3 text=$4
+	shift 4
+	"$@" >/dev/null 2>&1 || { skip "no apppool-$worker"; return; }
+	sleeper "$suffix"
+	conf <<-EOF
+	stop_timeout = 100ms
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "apppool-$worker", "$application" }
+		directory = "$DIR"
+		kill_timeout = 100ms
+		slow_timeout = 300ms
+		slow_signal = USR2
+	}
+	EOF
+	pool_start
+	start_process curl -sS -o "$DIR/page" --unix-socket "$DIR/web.sock" \
+	    http://web/
+	await said "$text"
+}
+
+testWorkersPrintTheirStacksOnSlowSignal() {
+	each assert_stacks <<-'END'
+	wsgi py sleeper:application 'in nap' "$PYTHON" -V
+	rack ru ./sleeper.ru "nap'" /usr/bin/ruby -e 'require "rack"'
+	psgi psgi ./sleeper.psgi ::nap /usr/bin/perl -MPlack -MSocket::MsgHdr -e 1
+	END
+}
+
 # --- max_memory ---------------------------------------------------------
 
 # memory_conf [OPTION...]: max_memory is 64 MiB more than an idle worker has.
