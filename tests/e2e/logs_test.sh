@@ -36,6 +36,11 @@ has_line() {
 	ctl logs -n 100000 "$@" 2>/dev/null | grep -q -e "$has_text\$"
 }
 
+# has_left ID: whether no worker of web is called so.
+has_left() {
+	! status apps web workers '*' id | grep -q "$1"
+}
+
 testLinesOfAnAppHaveTimeProcessAndStream() {
 	{
 		prints web 'echo one; echo two >&2'
@@ -68,7 +73,7 @@ testLinesOfAProcessAreFoundWhenItIsGone() {
 	await has_lines 2 web
 	id=$(status apps web workers 0 id)
 	ctl restart "$id" >/dev/null
-	assertNotContains "$(status apps web workers '*' id)" "$id"
+	await has_left "$id"
 	assertEquals 'stdout   web/ID: begun' "$(lines "$id")"
 	assertEquals 'apppoolctl: no app or worker nobody' \
 	    "$(ctl logs nobody 2>&1)"
