@@ -31,7 +31,8 @@ testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	    share/zsh/site-functions/_apppoolctl \
 	    bin/apppool-convert share/man/man1/apppool-convert.1 \
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
-	    lib/systemd/system/apppoold.service; do
+	    lib/systemd/system/apppoold.service \
+	    lib/systemd/system/apppoold@.service; do
 		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"
 	done
 }

@@ -3,7 +3,7 @@
 # open. Programs that exist on every machine stand in for ours.
 
 file_setup() {
-	for unit in apppoold.service apppoold.socket; do
+	for unit in apppoold.service apppoold@.service apppoold.socket; do
 		sed -e 's,/usr/sbin/apppoold,/bin/true,' \
 		    -e 's,/usr/bin/apppoolctl,/bin/true,' \
 		    "etc/$unit" >"$DIR/$unit"
@@ -35,25 +35,38 @@ testTheServiceIsVerified() {
 	assert_verified apppoold.service
 }
 
+testTheInstanceIsVerified() {
+	assert_verified apppoold@.service
+}
+
 testTheSocketIsVerified() {
 	assert_verified apppoold.socket
 }
 
-testTheServiceLeavesLittleOpen() {
+# assert_exposed UNIT TENTHS: at most so much.
+assert_exposed() {
 	can_analyze || { skip 'needs systemd-analyze'; return; }
-	analyze security --offline=true --threshold=50 \
-	    "$DIR/apppoold.service" >"$DIR/security"
+	analyze security --offline=true --threshold="$2" \
+	    "$DIR/$1" >"$DIR/security"
 	assertEquals "$(grep Overall "$DIR/security")" 0 $?
+}
+
+testTheServiceLeavesLittleOpen() {
+	assert_exposed apppoold.service 45
+}
+
+testTheInstanceLeavesLessOpen() {
+	assert_exposed apppoold@.service 15
 }
 
 # A worker that compiles as it runs must be able to.
 testTheServiceLetsProgramsMakeCode() {
-	assertNotContains "$(cat etc/apppoold.service)" MemoryDenyWriteExecute
+	assertNotContains "$(cat etc/apppoold.service)" MemoryDenyWriteExecute=
 }
 
 # An app may need a set-uid helper; no_new_privileges is its own choice.
 testTheServiceLetsProgramsRunHelpers() {
-	assertNotContains "$(cat etc/apppoold.service)" NoNewPrivileges
+	assertNotContains "$(cat etc/apppoold.service)" NoNewPrivileges=
 }
 
 . tests/e2e/lib.sh
