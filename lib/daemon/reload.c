@@ -596,5 +596,6 @@ reload_first(struct supervisor *s)
 		return opening_status(openings.error);
 	}
 	reload_enforce(s, &listeners, NULL, s->started);
+	activation_drop();
 	return EX_OK;
 }

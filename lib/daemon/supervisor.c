@@ -23,6 +23,12 @@
 #define KEEPER_END TSPAN_MSECONDS(500)
 #define LANE_END TSPAN_MSECONDS(500)
 
+/* For the last steps of a stop, once no process is left. */
+#define END_TIME TSPAN_SECONDS(5)
+
+/* How long the service manager shall go on waiting for a start, at least. */
+#define START_TIME TSPAN_SECONDS(30)
+
 /* Between two texts of status for the service manager. */
 #define STATUS_PACE TSPAN_SECONDS(1)
 
@@ -50,7 +56,10 @@ supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 		    "stopping, within %g s",
 		    tspan_to_seconds(conf->stop_timeout));
 	(void)notify_send(
-	    "STOPPING=1\nSTATUS=Stopping%s", at_once ? " now" : "");
+	    "STOPPING=1\nSTATUS=Stopping%s\nEXTEND_TIMEOUT_USEC=%lld",
+	    at_once ? " now" : "",
+	    (long long)((at_once ? grace : conf->stop_timeout) + END_TIME) /
+		1000);
 	s->stopping = true;
 	if (!at_once) {
 		pool_stop(&s->pool, conf->stop_timeout, grace, now);
@@ -218,6 +227,11 @@ supervisor_report(struct supervisor *s, tstamp now)
 		return;
 	}
 	s->told.at = now + STATUS_PACE;
+	if (!s->told.ready) {
+		(void)notify_send(
+		    "EXTEND_TIMEOUT_USEC=%lld", (long long)(START_TIME / 1000));
+		timer_advance(&s->loop.timers, &s->told.timer, s->told.at);
+	}
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
 

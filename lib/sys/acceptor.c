@@ -51,6 +51,9 @@ listener_drop_newcomers(int fd)
 	    fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
 }
 
+/* Nearly no packet has it: even neighbours begin with 64 or 128. */
+#define MARK_TTL 255
+
 /*
  * The least time to live that a packet must have left; 0: any. The kernel
  * asks it of packets to the listening socket itself, so of SYNs, but not of
@@ -78,23 +81,23 @@ listener_shut(struct listener *l)
 	if (l->kind == LISTENER_UNIX) {
 		rc = shutdown(l->fd, SHUT_RD);
 	} else if ((rc = listener_drop_newcomers(l->fd)) == -1) {
-		/*
-		 * Nearly no packet has a time to live of 255: even neighbours
-		 * begin with 64 or 128. Connections inherit the mark, which
-		 * listener_accept() takes off.
-		 */
-		rc = listener_set_min_ttl(l->fd, 255);
+		/* Connections inherit the mark; listener_accept() ends it. */
+		rc = listener_set_min_ttl(l->fd, MARK_TTL);
 		l->marks = rc == 0;
 	}
 	l->shut = rc == 0;
 	return rc;
 }
 
-static void
+void
 listener_unshut(struct listener *l)
 {
 	const int none = 0;
+	int ttl = 0;
+	socklen_t len = sizeof(ttl);
 
+	if (getsockopt(l->fd, IPPROTO_IP, IP_MINTTL, &ttl, &len) == 0)
+		l->marks = l->marks || ttl == MARK_TTL;
 	/* Connections that came while the mark was asked for have it still. */
 	if (l->marks)
 		(void)listener_set_min_ttl(l->fd, 0);

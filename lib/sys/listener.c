@@ -22,6 +22,7 @@
 #include "sys/address.h"
 #include "sys/listener.h"
 #include "sys/loop.h"
+#include "sys/manager.h"
 #include "sys/sockets.h"
 
 /* For the lock of a folder: many times what a daemon does under it. */
@@ -256,6 +257,62 @@ fail:
 	return -1;
 }
 
+/* --- sockets that outlive us --------------------------------------------- */
+
+/* The name is made of the address, or of the numbers of the socket's file. */
+static void
+store_name(struct listener *l, const struct sockaddr *addr, socklen_t addrlen,
+    bool v6only)
+{
+	char where[80];
+
+	if (l->kind == LISTENER_UNIX) {
+		(void)snprintf(l->stored, sizeof(l->stored),
+		    STORE_PREFIX "unix-%jx-%jx", (uintmax_t)l->file.dev,
+		    (uintmax_t)l->file.ino);
+		return;
+	}
+	(void)address_format(addr, addrlen, where, sizeof(where));
+	/* A colon separates names. */
+	for (char *c = where; (c = strchr(c, ':')) != NULL;)
+		*c = '_';
+	(void)snprintf(l->stored, sizeof(l->stored), STORE_PREFIX "tcp%s-%s",
+	    v6only ? "6" : "", where);
+}
+
+/* Takes over what a daemon that was killed had there; false: nothing. */
+static bool
+open_stored(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	const int on = 1;
+	struct stat st;
+
+	if (spec->path != NULL) {
+		if (lstat(spec->path, &st) == -1)
+			return false;
+		l->kind = LISTENER_UNIX;
+		l->file = (struct listener_file){ st.st_dev, st.st_ino };
+	}
+	store_name(l, spec->addr, spec->addrlen, spec->v6only);
+	l->fd = activation_take(l->stored);
+	if (l->fd == -1) {
+		l->stored[0] = '\0';
+		return false;
+	}
+	/* That daemon may have been about to close it. */
+	listener_unshut(l);
+	if (ioctl(l->fd, FIONBIO, &on) == 0 &&
+	    listen(l->fd, spec->backlog) == 0 && !listener_is_broken(l) &&
+	    (spec->path == NULL ||
+		((l->path = strdup(spec->path)) != NULL &&
+		    listener_protect(spec->path, &l->file, spec->uid, spec->gid,
+			spec->mode, why_out) == 0)))
+		return true;
+	listener_fini(l);
+	return false;
+}
+
 /* --- opening ------------------------------------------------------------- */
 
 static int
@@ -359,16 +416,23 @@ listener_open(
 
 	*l = (struct listener){ .fd = -1 };
 	(void)snprintf(l->name, sizeof(l->name), "%s", spec->name);
-	if (spec->addr != NULL)
-		rc = open_tcp(l, spec, why_out);
-	else if (spec->path != NULL)
-		rc = open_unix(l, spec, why_out);
-	else
+	if (spec->inherited_fd != -1)
 		rc = open_inherited(l, spec, why_out);
+	else if (open_stored(l, spec, why_out))
+		rc = 0;
+	else if (spec->addr != NULL)
+		rc = open_tcp(l, spec, why_out);
+	else
+		rc = open_unix(l, spec, why_out);
 	if (rc == 0) {
 		*why_out = "getsockname";
 		l->addrlen = sizeof(l->addr);
 		rc = getsockname(l->fd, (void *)&l->addr, &l->addrlen);
+	}
+	if (rc == 0 && !l->inherited) {
+		store_name(l, (const void *)&l->addr, l->addrlen, spec->v6only);
+		if (!notify_store(l->fd, l->stored))
+			l->stored[0] = '\0';
 	}
 	if (rc == -1) {
 		saved_errno = errno;
@@ -527,6 +591,9 @@ listener_fini(struct listener *l)
 {
 	if (l->path != NULL)
 		file_remove(l->path, &l->file);
+	if (l->stored[0] != '\0')
+		notify_unstore(l->stored);
+	l->stored[0] = '\0';
 	if (l->fd != -1 && !l->inherited)
 		(void)close(l->fd);
 	free(l->path);

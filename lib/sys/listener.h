@@ -69,14 +69,16 @@ struct listener {
 	char name[128];
 	char *path; /* owned; NULL unless we made the socket file */
 	struct listener_file file; /* the file of path; no other is unlinked */
+	char stored[96]; /* its name with the service manager; "": not there */
 	tstamp rest_until; /* accepting is of no use before */
 	struct log_rate rate;
 };
 
 /*
- * Opens what spec says. A socket file that nobody listens on any more is
- * replaced; a Unix socket cannot be connected to before its owner and mode
- * are in force. The descriptor of an inherited one stays the caller's.
+ * Opens what spec says, and has the service manager keep a copy: a socket that
+ * a killed daemon had there is taken over. A socket file that nobody listens on
+ * any more is replaced; a Unix socket cannot be connected to before its owner
+ * and mode are in force. The descriptor of an inherited one stays the caller's.
  * Returns 0; or -1 with errno and in *why_out what did not work, as words to
  * set before the text of errno: EADDRINUSE (somebody listens there), ENOTSOCK
  * (another kind of file is there), EINVAL (the inherited one does not listen).
@@ -147,6 +149,9 @@ int listener_accept(struct listener *l, tstamp now);
  * manager. Returns 0, or -1 and errno.
  */
 int listener_shut(struct listener *l);
+
+/* Lets newcomers in again, whichever process had shut it. */
+void listener_unshut(struct listener *l);
 
 /* --- in the loop -------------------------------------------------------- */
 

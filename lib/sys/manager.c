@@ -89,6 +89,29 @@ activation_find(const char *name, size_t max, int *out)
 	return max;
 }
 
+int
+activation_take(const char *name)
+{
+	for (size_t i = 0; i < given.count; i++)
+		if (strcmp(given.names[i], name) == 0) {
+			given.names[i] = "";
+			return FIRST_FD + (int)i;
+		}
+	return -1;
+}
+
+void
+activation_drop(void)
+{
+	for (size_t i = 0; i < given.count; i++)
+		if (strncmp(given.names[i], STORE_PREFIX,
+			sizeof(STORE_PREFIX) - 1) == 0) {
+			notify_unstore(given.names[i]);
+			(void)close(FIRST_FD + (int)i);
+			given.names[i] = "";
+		}
+}
+
 /* --- messages to it --------------------------------------------------- */
 
 #define STATE_SIZE 4096
@@ -154,6 +177,33 @@ notify_watchdog(void)
 	return manager.fd == -1 ? -1 : manager.watchdog;
 }
 
+/* With a copy of the descriptor, unless that is -1. */
+static int
+notify_text(int fd, const char *text, size_t len)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { .header = {
+			  CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS } };
+	struct iovec part = { (void *)(uintptr_t)text, len };
+	struct msghdr message = {
+		.msg_name = &manager.addr,
+		.msg_namelen = manager.addrlen,
+		.msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = fd == -1 ? NULL : &control,
+		.msg_controllen = fd == -1 ? 0 : sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	if (manager.fd == -1 ||
+	    sendmsg(manager.fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) != -1)
+		return 0;
+	/* Else the manager is gone, or was not at that address. */
+	return fdpass_is_later(errno) ? -1 : 0;
+}
+
 int
 notify_send(const char *fmt, ...)
 {
@@ -170,11 +220,21 @@ notify_send(const char *fmt, ...)
 		return 0;
 	if ((size_t)len >= sizeof(text))
 		len = sizeof(text) - 1;
+	return notify_text(-1, text, (size_t)len);
+}
 
-	if (sendto(manager.fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL,
-		(const void *)&manager.addr, manager.addrlen) != -1)
-		return 0;
+bool
+notify_store(int fd, const char *name)
+{
+	char text[STATE_SIZE];
+	int len = snprintf(
+	    text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 
-	/* Else the manager is gone, or was not at that address. */
-	return fdpass_is_later(errno) ? -1 : 0;
+	return manager.fd != -1 && notify_text(fd, text, (size_t)len) == 0;
+}
+
+void
+notify_unstore(const char *name)
+{
+	(void)notify_send("FDSTOREREMOVE=1\nFDNAME=%s", name);
 }

@@ -3,6 +3,7 @@
 
 /* The service manager: its sockets for us, and our messages to it. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/tstamp.h"
@@ -24,6 +25,26 @@ int manager_open(void);
  * many were written. The descriptors stay ours.
  */
 size_t activation_find(const char *name, size_t max, int *out);
+
+/*
+ * Sockets that outlive us: under a name that begins so, the manager keeps a
+ * copy of one that it was sent, and gives it to the daemon that it starts after
+ * one that was killed.
+ */
+#define STORE_PREFIX "apppoold-"
+
+/* A descriptor of that name, which is the caller's from now on; -1: none. */
+int activation_take(const char *name);
+
+/* Closes the sockets of an earlier daemon that nobody has taken. */
+void activation_drop(void);
+
+/*
+ * Has the manager keep a copy of the socket, or keep it no longer; for any
+ * thread. False: there is no manager, or it has no room for the message.
+ */
+bool notify_store(int fd, const char *name);
+void notify_unstore(const char *name);
 
 /*
  * Within which the manager wants WATCHDOG=1, again and again; 0: not at all;

@@ -13,7 +13,8 @@ can_boot() {
 unit() {
 	sed -e 's,/usr/sbin/,/run/test/,' -e 's,/usr/bin/,/run/test/,' \
 	    -e 's,/etc/apppoold/,/run/test/,' \
-	    -e "s,127.0.0.1:8080,127.0.0.1:$PORT," \
+	    -e "s,127.0.0.1:8080,127.0.0.1:$PORT," -e 's,=@$,=/run/test,' \
+	    -e 's,^WatchdogSec=.*,WatchdogSec=3,' \
 	    -e 's,^Description=.*,&\nDefaultDependencies=no,' \
 	    "etc/$1" >"$DIR/content/$1"
 }
@@ -22,17 +23,29 @@ file_setup() {
 	PORT='' INIT=''
 	can_boot || return
 	PORT=$(free_port)
+	OWN=$(free_port)
 	mkdir -p "$DIR/content/libexec"
 	cp "$APPPOOLD" "$APPPOOLCTL" "$TWORKER" "$DIR/content"
 	cp "$BUILD/libexec/apppool-keeper" "$DIR/content/libexec"
 	unit apppoold.service
 	unit apppoold.socket
+	unit apppoold@.service
 	printf '[Unit]\nDefaultDependencies=no\n' >"$DIR/content/test.target"
 	cat >"$DIR/content/pool.conf" <<-'EOF'
 	app "web" {
 		listen = "fd:web"
 		command = { "/run/test/tworker" }
 		min_processes = 2
+	}
+	EOF
+	cat >"$DIR/content/daemon.conf" <<-EOF
+	control = "/run/apppoold-daemon/control.sock"
+	app "own" {
+		listen = { "127.0.0.1:$OWN", "unix:/run/apppoold-daemon/own.sock" }
+		socket_mode = 0666
+		command = { "/run/test/tworker" }
+		min_processes = 2
+		max_processes = 2
 	}
 	EOF
 	start_process unshare -p -m -C -f --mount-proc --kill-child \
@@ -116,6 +129,68 @@ testSystemdStartsAKilledDaemonAgain() {
 	await property_is NRestarts 1
 	await property_is ActiveState active
 	assertTrue answers
+}
+
+# The instance runs as the user `daemon`, whom every machine has.
+instance_started() {
+	started || return
+	inside systemctl start apppoold@daemon.service
+	assertEquals 'systemctl start' 0 $?
+}
+
+# own_answers ADDRESS...: each answers a client.
+own_answers() {
+	for own_at; do
+		ask "$own_at" | grep -q hello || return
+	done
+}
+
+testAnInstanceRunsItsOwnFileAsAUserOfItsName() {
+	instance_started || return 0
+	pid=$(inside systemctl show apppoold@daemon.service -p MainPID --value)
+	assertEquals daemon "$(inside ps -o user= -p "$pid")"
+	assertTrue 'it serves both its addresses' "own_answers 127.0.0.1:$OWN \
+	    'unix:/proc/$INIT/root/run/apppoold-daemon/own.sock'"
+	inside systemctl reload apppoold@daemon.service
+	assertEquals 'systemctl reload' 0 $?
+}
+
+# Nothing listens between the two daemons but what systemd has.
+testClientsOfAKilledDaemonWaitForTheNextOne() {
+	instance_started || return 0
+	own="127.0.0.1:$OWN unix:/proc/$INIT/root/run/apppoold-daemon/own.sock"
+	inside systemctl kill -s KILL --kill-who=main apppoold@daemon.service
+	# shellcheck disable=SC2086 # addresses
+	assertTrue 'a client was refused' "own_answers $own"
+	assertEquals 1 "$(inside systemctl show apppoold@daemon.service \
+	    -p NRestarts --value)"
+	assertEquals 3 "$(inside systemctl show apppoold@daemon.service \
+	    -p NFileDescriptorStore --value)"
+}
+
+testAnAddressThatLeavesTheFileIsStoredNoLonger() {
+	instance_started || return 0
+	inside sed -i 's/"127.0.0.1:[0-9]*", //' /run/test/daemon.conf
+	inside systemctl reload apppoold@daemon.service
+	await stored_are 2
+	assertFalse 'somebody answers there' "own_answers 127.0.0.1:$OWN"
+}
+
+stored_are() {
+	[ "$(inside systemctl show apppoold@daemon.service \
+	    -p NFileDescriptorStore --value)" -eq "$1" ]
+}
+
+testTheWatchdogEndsADaemonThatStandsStill() {
+	started || return 0
+	pid=$(property MainPID)
+	inside kill -STOP "$pid"
+	wait_for $((3 * LIMIT)) another_runs "$pid" || fail 'it stands still'
+	assertTrue answers
+}
+
+another_runs() {
+	[ "$(property MainPID)" != "$1" ] && property_is ActiveState active
 }
 
 testSystemctlStopIsASuccessAndLeavesTheSocket() {

@@ -162,6 +162,36 @@ TEST(the_watchdog_of_this_process_alone_is_ours)
 	CHECK_EQ(0, notify_watchdog());
 }
 
+TEST_ALONE(a_socket_is_stored_and_given_back_once)
+{
+	struct cmsghdr *header;
+	char text[256], control[64];
+	struct iovec part = { text, sizeof(text) - 1 };
+	struct msghdr message = { .msg_iov = &part,
+		.msg_iovlen = 1,
+		.msg_control = control,
+		.msg_controllen = sizeof(control) };
+	int fd = manager(), pair[2];
+
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK(notify_store(pair[0], STORE_PREFIX "a"));
+	text[recvmsg(fd, &message, 0)] = '\0';
+	CHECK_STR("FDSTORE=1\nFDPOLL=0\nFDNAME=" STORE_PREFIX "a", text);
+	header = CMSG_FIRSTHDR(&message);
+	CHECK(header != NULL && header->cmsg_type == SCM_RIGHTS);
+	notify_unstore(STORE_PREFIX "a");
+	CHECK_STR("FDSTOREREMOVE=1\nFDNAME=" STORE_PREFIX "a", received(fd));
+	end();
+	CHECK(!notify_store(pair[0], STORE_PREFIX "a"));
+
+	CHECK_EQ(3, given("3", "web:" STORE_PREFIX "a:" STORE_PREFIX "b"));
+	CHECK_EQ(4, activation_take(STORE_PREFIX "a"));
+	CHECK_EQ(-1, activation_take(STORE_PREFIX "a"));
+	activation_drop();
+	CHECK(fcntl(3, F_GETFD) != -1 && fcntl(4, F_GETFD) != -1);
+	CHECK_EQ(-1, fcntl(5, F_GETFD));
+}
+
 TEST(without_a_manager_nothing_happens)
 {
 	unsetenv("NOTIFY_SOCKET");
