@@ -101,9 +101,9 @@ check_target(const struct build *b, struct conf_app *app)
 		const char *option;
 		double *value;
 	} thresholds[] = {
-		{ "grow_threshold", &o->grow_threshold },
-		{ "multi_threshold", &o->multi_threshold },
-		{ "single_threshold", &o->single_threshold },
+		{ "grow_threshold", &o->load.grow_threshold },
+		{ "multi_threshold", &o->load.multi_threshold },
+		{ "single_threshold", &o->load.single_threshold },
 	};
 	enum build_level target = build_level(b, app, "target_wait");
 
@@ -155,8 +155,8 @@ check_one_app(struct build *b, struct conf_app *app)
 		o->restart_delay_max = o->restart_delay;
 	check_over(b, app, "restart_delay", (double)o->restart_delay,
 	    "restart_delay_max", (double)o->restart_delay_max);
-	check_over(b, app, "multi_threshold", o->multi_threshold,
-	    "grow_threshold", o->grow_threshold);
+	check_over(b, app, "multi_threshold", o->load.multi_threshold,
+	    "grow_threshold", o->load.grow_threshold);
 	if (app->limit.local && b->conf->counter_len == 0)
 		build_say(b, app, SAID_MISTAKE, "limit",
 		    "limit: local is the daemon's own counter, and no counter "

@@ -59,6 +59,8 @@
 	APP(option, program.option, ALL, REPLACES, __VA_ARGS__)
 #define PARKING(option, ...) \
 	APP(option, parking.option, SESSIONS, IN_PLACE, __VA_ARGS__)
+#define LOAD(option, ...) \
+	APP(option, pool.load.option, CONNECTIONS, IN_PLACE, __VA_ARGS__)
 #define POOL(option, allowed, ...) \
 	APP(option, pool.option, allowed, IN_PLACE, __VA_ARGS__)
 
@@ -149,12 +151,12 @@ const struct option options_app[] = {
 	POOL(stop_delay, CONNECTIONS, span_auto, "auto", 0, LONG),
 	POOL(max_idle_time, CONNECTIONS, span_auto, "auto", 0, LONG),
 	POOL(target_wait, SESSIONS, span, "0", 0, LONG),
-	POOL(update_interval, CONNECTIONS, span, "10s", SHORT, LONG),
-	POOL(gain, CONNECTIONS, real, "0.5", 0.001, 1),
-	POOL(grow_threshold, CONNECTIONS, real, "90", 0, 100),
-	POOL(multi_threshold, CONNECTIONS, real, "0", 0, 100),
-	POOL(single_threshold, CONNECTIONS, real, "0", 0, 100),
-	POOL(kill_interval, CONNECTIONS, span, "60s", SHORT, LONG),
+	LOAD(update_interval, span, "10s", SHORT, LONG),
+	LOAD(gain, real, "0.5", 0.001, 1),
+	LOAD(grow_threshold, real, "90", 0, 100),
+	LOAD(multi_threshold, real, "0", 0, 100),
+	LOAD(single_threshold, real, "0", 0, 100),
+	LOAD(kill_interval, span, "60s", SHORT, LONG),
 	POOL(max_requests, LASTING, uint, "0", 0, 1e9),
 	POOL(max_lifetime, ALL, span, "0", 0, LONG),
 	POOL(max_memory, ALL, size, "0", 0, 0),

@@ -104,8 +104,8 @@ app_time_stops(struct app *a)
 double
 app_work(const struct app *a, tstamp now)
 {
-	return load_work(
-	    &a->load, a->options.gain, a->options.update_interval, now);
+	return load_work(&a->load, a->options.load.gain,
+	    a->options.load.update_interval, now);
 }
 
 double

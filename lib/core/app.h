@@ -130,6 +130,16 @@ enum app_growth {
 /* A span that the app's starts decide: see app_time_stops(). */
 #define APP_AUTO ((tspan)-1)
 
+/* Of the estimate, struct load, and what is decided by it. */
+struct load_options {
+	tspan update_interval; /* longer than 0 */
+	double gain; /* over 0, at most 1 */
+	double grow_threshold; /* percent, as the next two */
+	double multi_threshold;
+	double single_threshold;
+	tspan kill_interval; /* longer than 0 */
+};
+
 /* The part of an app's configuration that the core knows; see pool.conf(5). */
 struct app_options {
 	uint32_t min_processes;
@@ -155,14 +165,7 @@ struct app_options {
 	enum app_growth growth;
 	tspan stop_delay; /* or APP_AUTO */
 	tspan max_idle_time; /* or APP_AUTO; 0: never */
-	struct { /* of the estimate, struct load */
-		tspan update_interval; /* longer than 0 */
-		double gain; /* over 0, at most 1 */
-	};
-	double grow_threshold; /* percent, as the next two */
-	double multi_threshold;
-	double single_threshold;
-	tspan kill_interval; /* longer than 0 */
+	struct load_options load;
 	/*
 	 * 99 of 100 connections are to wait no longer, and the thresholds are
 	 * without effect; 0, also without app_has_need(): no such promise.

@@ -125,8 +125,8 @@ places_can_spare(const struct pool *p, const struct app *a)
 		return false;
 	if (a->options.target_wait > 0)
 		return rest >= bounds_wanted(p, a) && work <= rest;
-	return a->options.grow_threshold <= 0 ||
-	    100 * work <= a->options.grow_threshold * rest;
+	return a->options.load.grow_threshold <= 0 ||
+	    100 * work <= a->options.load.grow_threshold * rest;
 }
 
 /* The longest idle process that the app can give, or ILIST_NONE. */

@@ -104,8 +104,8 @@ sizing_is_needless(const struct pool *p, const struct app *a)
 		return false;
 	n -= marked;
 	if (n == 1)
-		return 100 * a->load.work < a->options.single_threshold;
-	return 100 * a->load.work < a->options.multi_threshold * (n - 1);
+		return 100 * a->load.work < a->options.load.single_threshold;
+	return 100 * a->load.work < a->options.load.multi_threshold * (n - 1);
 }
 
 /* Stops one for a mark; if none can be stopped, drops all marks. */
@@ -148,7 +148,8 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 	struct app *a = &p->apps[app];
 	struct app_shrinking *s = &a->shrinking;
 	struct ilist *idle = room_list(p, app, 0);
-	tstamp next = tstamp_add(p->now, a->options.kill_interval), at, used;
+	tstamp next = tstamp_add(p->now, a->options.load.kill_interval), at,
+	       used;
 
 	while (act && idle->count > 0 && sizing_is_over(p, a))
 		process_stop(p, idle->last, END_RESIZED);
@@ -182,7 +183,8 @@ sizing_shrink(struct pool *p, uint32_t app, bool act)
 	s->kill_at = tstamp_min(s->kill_at, next);
 	if (s->kill_at <= p->now) {
 		s->victims = s->marked;
-		s->kill_at = tstamp_add(s->kill_at, a->options.kill_interval);
+		s->kill_at =
+		    tstamp_add(s->kill_at, a->options.load.kill_interval);
 		if (s->kill_at <= p->now)
 			s->kill_at = next;
 	}
@@ -475,21 +477,22 @@ sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
 		return at;
 	if (!app_has_jobs(a) && !app_is_ending(a) &&
 	    (!load_at_rest(&a->load) || sizing_is_needless(p, a)))
-		due = tstamp_add(a->load.updated, o->update_interval);
+		due = tstamp_add(a->load.updated, o->load.update_interval);
 	if (!act || due > p->now)
 		return tstamp_min(at, due);
 	/* The new estimate starts a process, or marks one. */
-	load_update(&a->load, o->gain, o->update_interval, p->now);
+	load_update(&a->load, o->load.gain, o->load.update_interval, p->now);
 	if (o->target_wait == 0 && bounds_kept(p, a) && !a->renewing &&
 	    !bounds_paused(p, a) && a->in_state[PROCESS_STARTING] == 0 &&
 	    app_ready(a) > 0 && !load_at_rest(&a->load) &&
-	    app_load(a, p->now) >= o->grow_threshold && sizing_add(p, app))
+	    app_load(a, p->now) >= o->load.grow_threshold && sizing_add(p, app))
 		return TSTAMP_NEVER;
 	if (!sizing_is_needless(p, a))
 		return TSTAMP_NEVER;
 	if (s->marked == 0)
 		s->kill_at = tstamp_add(p->now,
-		    o->kill_interval - (p->now - s->origin) % o->kill_interval);
+		    o->load.kill_interval -
+			(p->now - s->origin) % o->load.kill_interval);
 	a->touched |= MARK_COUNT;
 	s->marked++;
 	p->marked++;

@@ -96,7 +96,7 @@ static tspan
 sampling_pause(const struct group *g, bool cpu)
 {
 	const struct app_options *o = &g->conf->pool;
-	tspan pause = o->update_interval;
+	tspan pause = o->load.update_interval;
 
 	if (cpu ? !group_accepts_itself(g) : o->max_memory == 0)
 		return TSTAMP_NEVER;

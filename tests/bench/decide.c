@@ -75,7 +75,7 @@ decide_options(const struct decide *d)
 	struct app_options o = usable_options();
 
 	o.min_processes = o.max_processes = d->processes;
-	o.multi_threshold = 50;
+	o.load.multi_threshold = 50;
 	o.queue_timeout = TSPAN_SECONDS(30);
 	o.start_delay = TSPAN_MSECONDS(100);
 	o.stop_delay = TSPAN_SECONDS(10);

@@ -138,7 +138,7 @@ begin(void)
 	web.pool.min_processes = 1;
 	web.pool.max_processes = 2;
 	web.pool.max_queue = 1;
-	web.pool.multi_threshold = 50;
+	web.pool.load.multi_threshold = 50;
 	web.pool.start_limit = 1;
 	web.pool.start_timeout = TSPAN_SECONDS(3600);
 	web.pool.restart_delay_max = TSPAN_SECONDS(1);

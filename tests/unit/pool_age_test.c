@@ -7,7 +7,7 @@ begin(void)
 {
 	rig_begin();
 	rig.o.stop_timeout = TSPAN_SECONDS(100000);
-	rig.o.update_interval = TSPAN_SECONDS(100000);
+	rig.o.load.update_interval = TSPAN_SECONDS(100000);
 	rig.o.start_timeout = TSPAN_SECONDS(100000);
 }
 

@@ -8,7 +8,7 @@ begin(void)
 {
 	rig_begin();
 	rig.o.start_delay = TSPAN_SECONDS(100000);
-	rig.o.multi_threshold = 50;
+	rig.o.load.multi_threshold = 50;
 	rig.o.stop_delay = TSPAN_SECONDS(10);
 	rig.o.stop_timeout = TSPAN_SECONDS(100000);
 }

@@ -484,6 +484,10 @@ rig_set(const char *name, int64_t value)
 	{ \
 #name, kind, offsetof(struct app_options, name) \
 	}
+#define RIG_LOAD(kind, name) \
+	{ \
+#name, kind, offsetof(struct app_options, load.name) \
+	}
 	static const struct {
 		const char *name;
 		enum {
@@ -517,11 +521,11 @@ rig_set(const char *name, int64_t value)
 		RIG_OPTION(GROWTH, growth),
 		RIG_OPTION(SPAN, stop_delay),
 		RIG_OPTION(SPAN, max_idle_time),
-		RIG_OPTION(SPAN, update_interval),
-		RIG_OPTION(REAL, grow_threshold),
-		RIG_OPTION(REAL, multi_threshold),
-		RIG_OPTION(REAL, single_threshold),
-		RIG_OPTION(SPAN, kill_interval),
+		RIG_LOAD(SPAN, update_interval),
+		RIG_LOAD(REAL, grow_threshold),
+		RIG_LOAD(REAL, multi_threshold),
+		RIG_LOAD(REAL, single_threshold),
+		RIG_LOAD(SPAN, kill_interval),
 		RIG_OPTION(SPAN, target_wait),
 		RIG_OPTION(SPAN, max_lifetime),
 		RIG_OPTION(SPAN, request_timeout),

@@ -126,7 +126,7 @@ TEST(a_reload_may_set_max_memory)
 TEST(between_rounds_there_is_a_pause)
 {
 	begin(1, LIMIT);
-	fixture.web.pool.update_interval = TSPAN_MSECONDS(1);
+	fixture.web.pool.load.update_interval = TSPAN_MSECONDS(1);
 	fixture.now = sup.sampling.timer.at;
 	turn();
 	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.sampling.timer.at);

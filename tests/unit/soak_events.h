@@ -50,12 +50,12 @@ random_options(struct app_options *o, bool sessions)
 	o->max_idle_time = random_span(true);
 	if (world_random(3) == 0)
 		o->max_idle_time = o->stop_delay = APP_AUTO;
-	o->update_interval = random_span(false);
-	o->gain = 0.05 * (1 + world_random(20));
-	o->grow_threshold = world_random(101);
-	o->multi_threshold = world_random(101);
-	o->single_threshold = world_random(101);
-	o->kill_interval = random_span(false);
+	o->load.update_interval = random_span(false);
+	o->load.gain = 0.05 * (1 + world_random(20));
+	o->load.grow_threshold = world_random(101);
+	o->load.multi_threshold = world_random(101);
+	o->load.single_threshold = world_random(101);
+	o->load.kill_interval = random_span(false);
 	if (sessions && !o->private_queue && world_random(2) == 0)
 		o->target_wait = random_span(false);
 	o->start_timeout = random_span(false);

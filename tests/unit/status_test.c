@@ -33,7 +33,7 @@ begin(void)
 	web.pool.min_processes = 2;
 	web.pool.max_processes = 8;
 	web.pool.max_queue = 10;
-	web.pool.multi_threshold = 50;
+	web.pool.load.multi_threshold = 50;
 	job = web;
 	job.name = job_name;
 	job.handoff = CONF_HANDOFF_NONE;
