@@ -326,8 +326,8 @@ run_ping(struct client *cl)
 /* --- reload, reopen and stop -------------------------------------------- */
 
 /*
- * Whether a rollout is under way; else tells which one was given up, unless it
- * was before the client waited for rollouts.
+ * Whether a rollout is under way; else tells which one was given up since the
+ * reload began.
  */
 static bool
 rollouts_go_on(struct client *cl, struct progress *out)
@@ -341,7 +341,8 @@ rollouts_go_on(struct client *cl, struct progress *out)
 		const struct app *a = &s->pool.apps[g->app];
 
 		rolls |= wait_is_rolling(a);
-		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL)
+		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL &&
+		    g->given_up.at >= cl->reload->began)
 			given_up = g;
 		if (app_rolling(a) && a->outdated <= a->rollout.size) {
 			out->done += a->rollout.size - a->outdated;
@@ -349,7 +350,7 @@ rollouts_go_on(struct client *cl, struct progress *out)
 		}
 	}
 	rolls = rolls && !s->stopping;
-	if (!rolls && given_up != NULL && cl->goes_on == rollouts_go_on)
+	if (!rolls && given_up != NULL)
 		tell_given_up(cl, given_up);
 	return rolls;
 }

@@ -92,7 +92,9 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->has |= (app_rolling(app) ? HAS_ROLLOUT : 0) |
 	    (r->given_up ? HAS_ROLLOUT | HAS_GIVEN_UP : 0);
 	r->state = app_rolling(app) ? "rolling" : "given up";
-	r->generation = app->generation;
+	/* What is started after a canary is of another one. */
+	r->generation = app->generation -
+	    (r->given_up && app->rollout.canary.fault != CANARY_WELL);
 	r->of = app->rollout.size;
 	r->outdated = app->outdated;
 	r->done = r->of > r->outdated ? r->of - r->outdated : 0;

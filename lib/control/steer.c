@@ -302,6 +302,27 @@ restart_goes_on(struct client *cl, struct progress *out)
 }
 
 static void
+steer_rollback(
+    struct client *cl, struct group *g, enum process_end none, tstamp now)
+{
+	const struct app *a = &g->sup->pool.apps[g->app];
+
+	(void)none;
+	if (a->phase != APP_RUNNING) {
+		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
+	} else if (group_roll_back(g, true, now)) {
+		cl->targets->list[0].of = a->outdated;
+		client_wait_while(cl, restart_goes_on);
+	} else {
+		client_error(cl,
+		    "%s: no reload since the start, or since the latest "
+		    "rollback, has replaced its processes at the same "
+		    "addresses",
+		    g->conf->name);
+	}
+}
+
+static void
 steer_restart(struct client *cl, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
@@ -572,6 +593,7 @@ steer_run(struct client *cl, enum command_id id)
 		[COMMAND_RESIZE] = { .app = steer_resize },
 		[COMMAND_RESTART] = { .targets = steer_restart },
 		[COMMAND_RESUME] = { .app = steer_resume, .why = END_DRAINED },
+		[COMMAND_ROLLBACK] = { .app = steer_rollback },
 		[COMMAND_START] = { .app = steer_resume, .why = END_STOPPED },
 		[COMMAND_STOP] = { .app = steer_hold, .why = END_STOPPED },
 	};

@@ -140,6 +140,12 @@ struct load_options {
 	tspan kill_interval; /* longer than 0 */
 };
 
+/* Of a rollout that begins with a few processes, and looks at them. */
+struct canary_options {
+	uint32_t processes; /* 0: it does not */
+	tspan time; /* for which they are looked at */
+};
+
 /* The part of an app's configuration that the core knows; see pool.conf(5). */
 struct app_options {
 	uint32_t min_processes;
@@ -166,6 +172,7 @@ struct app_options {
 	tspan stop_delay; /* or APP_AUTO */
 	tspan max_idle_time; /* or APP_AUTO; 0: never */
 	struct load_options load;
+	struct canary_options canary;
 	/*
 	 * 99 of 100 connections are to wait no longer, and the thresholds are
 	 * without effect; 0, also without app_has_need(): no such promise.
@@ -324,6 +331,30 @@ struct app_failure {
 	tstamp rest_until; /* no start before: the system had no room */
 };
 
+/* What is wrong with the new processes that a rollout has begun with. */
+enum canary_fault {
+	CANARY_WELL,
+	CANARY_FAILED, /* one of them has failed */
+	CANARY_LOST, /* more of their sessions are lost */
+	CANARY_SLOW, /* more of their sessions take long */
+};
+
+/* Sessions of processes of the old or the new generation. */
+struct canary_sessions {
+	uint32_t all;
+	uint32_t lost;
+	uint32_t slow; /* longer than app_canary.slow */
+};
+
+/* A look at the first processes of a rollout, while no old one leaves. */
+struct app_canary {
+	uint32_t processes; /* 0: there is none */
+	tstamp until; /* 0: not all of them are ready yet */
+	tspan slow; /* 0: it is unknown how long sessions take */
+	struct canary_sessions old, new;
+	uint8_t fault; /* enum canary_fault, also of the one before */
+};
+
 /* The replacement of its processes by those of a newer generation. */
 struct app_rollout {
 	uint8_t state; /* enum rollout_state, of the latest */
@@ -331,6 +362,7 @@ struct app_rollout {
 	uint32_t ready; /* ready processes when it began */
 	uint32_t surge; /* processes beyond the ceilings; 0 but under way */
 	uint64_t stamp; /* those that replace others have higher ones */
+	struct app_canary canary;
 };
 
 /* Starts: for connections that wait, for the beginning, and of spare ones. */

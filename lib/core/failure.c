@@ -71,6 +71,8 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	}
 	if (!failure_is_fault(p, x, end))
 		return;
+	if (a->rollout.canary.processes > 0 && x->stamp > a->rollout.stamp)
+		a->rollout.canary.fault = CANARY_FAILED;
 	if (end != END_SPAWN)
 		a->failure.jobs_done = 0;
 	if (!x->ready || end == END_START_TIMEOUT ||

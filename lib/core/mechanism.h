@@ -254,6 +254,10 @@ void rollout_add(struct pool *p, uint32_t app, uint32_t process);
 /* A new process is ready: an outdated process leaves. */
 void rollout_replace(struct pool *p, uint32_t app);
 
+/* A session of the process has ended, which a canary may have to know. */
+void canary_session(
+    struct pool *p, const struct process *x, bool lost, tspan took);
+
 /*
  * A session of the process has ended; true: the process was outdated, there
  * is no room for it and its replacement, and it leaves.

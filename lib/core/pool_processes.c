@@ -104,6 +104,7 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 			app_served(a, x);
 		app_measure(a, now - p->conns[conn].begun, now);
 	}
+	canary_session(p, x, end == SESSION_LOST, now - p->conns[conn].begun);
 	queue_free(p, conn);
 	x->requests++;
 	x->used = p->now;
@@ -310,6 +311,7 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 			x->requests++;
 			app_measure(a, now - p->conns[c].begun, now);
 		}
+		canary_session(p, x, !done, now - p->conns[c].begun);
 		/* A session proves here what other apps prove by age. */
 		if (done && x->stamp > a->rollout.stamp) {
 			app_served(a, x);

@@ -27,6 +27,8 @@ rollout_set(
 	a->rollout.surge = surge;
 	a->rollout.state = (uint8_t)state;
 	a->rollout.stamp = state == ROLLOUT_UNDER_WAY ? p->stamps : 0;
+	if (state != ROLLOUT_UNDER_WAY)
+		a->rollout.canary.processes = 0;
 }
 
 void
@@ -34,7 +36,8 @@ rollout_replace(struct pool *p, uint32_t app)
 {
 	uint32_t n = room_list(p, app, 0)->last;
 
-	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]))
+	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]) ||
+	    p->apps[app].rollout.canary.processes > 0)
 		return;
 	/* An idle process, the last to be given a connection, or any. */
 	if (n == ILIST_NONE || p->processes[n].outdated == 0)
@@ -44,14 +47,110 @@ rollout_replace(struct pool *p, uint32_t app)
 	process_stop(p, n, p->processes[n].outdated);
 }
 
+/* --- canaries ------------------------------------------------------------ */
+
+/*
+ * Fewer sessions prove nothing. A session is slow if it takes CANARY_TIMES what
+ * 99 of 100 took before; a share of slow or lost ones is too large if it is
+ * CANARY_TIMES that of the old generation in the same time, and one in
+ * CANARY_SHARE at least.
+ */
+#define CANARY_TIMES 2
+#define CANARY_SHARE 20
+#define CANARY_MIN_LOST 2
+#define CANARY_MIN_SLOW 5
+
+static void
+canary_begin(struct pool *p, struct app *a)
+{
+	a->rollout.canary = (struct app_canary){
+		.processes = MIN(a->options.canary.processes, app_ready(a)),
+		.slow =
+		    CANARY_TIMES * window_share(&a->session_time, 0.99, p->now),
+	};
+}
+
+static bool
+canary_is_worse(const struct app_canary *c, uint64_t new, uint64_t old)
+{
+	return new *CANARY_SHARE >= c->new.all &&
+	    (c->old.all == 0 ||
+		new * c->old.all > CANARY_TIMES *old * c->new.all);
+}
+
+void
+canary_session(struct pool *p, const struct process *x, bool lost, tspan took)
+{
+	struct app *a = &p->apps[x->app];
+	struct app_canary *c = &a->rollout.canary;
+	struct canary_sessions *of =
+	    x->stamp > a->rollout.stamp ? &c->new : &c->old;
+
+	if (c->processes == 0)
+		return;
+	of->all++;
+	of->lost += lost;
+	of->slow += !lost && c->slow > 0 && took > c->slow;
+	if (c->new.lost >= CANARY_MIN_LOST &&
+	    canary_is_worse(c, c->new.lost, c->old.lost))
+		c->fault = CANARY_LOST;
+	else if (c->new.slow >= CANARY_MIN_SLOW &&
+	    canary_is_worse(c, c->new.slow, c->old.slow))
+		c->fault = CANARY_SLOW;
+}
+
+/* Ends the look when its time is over; else gives the end of it. */
+static tstamp
+canary_step(struct pool *p, struct app *a, bool act)
+{
+	struct app_canary *c = &a->rollout.canary;
+	tstamp until = tstamp_add(p->now, a->options.canary.time);
+
+	if (c->processes == 0 || c->fault != CANARY_WELL)
+		return TSTAMP_NEVER;
+	if (act && c->until == 0 && app_ready(a) - a->outdated >= c->processes)
+		c->until = until;
+	if (act && c->until != 0 && c->until <= p->now) {
+		/* While only old processes serve, nothing is known. */
+		if (c->new.all > 0 || c->old.all == 0 || until == p->now)
+			c->processes = 0;
+		c->old = c->new = (struct canary_sessions){ 0 };
+		c->until = until;
+	}
+	return c->processes == 0 || c->until == 0 ? TSTAMP_NEVER : c->until;
+}
+
+/*
+ * The new processes leave. What is started from now on is of another
+ * generation, so that the caller can go back to the former program.
+ */
+static void
+canary_end(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	for (uint32_t n = 0; n < p->nprocesses; n++)
+		if (p->processes[n].state != PROCESS_GONE &&
+		    p->processes[n].app == app &&
+		    p->processes[n].stamp > a->rollout.stamp)
+			process_stop(p, n, END_RESTARTED);
+	a->generation++;
+	app_forgive(a);
+}
+
+/* --- rollouts ------------------------------------------------------------ */
+
 void
 rollout_add(struct pool *p, uint32_t app, uint32_t process)
 {
 	struct app *a = &p->apps[app];
 
+	if (process == ILIST_NONE)
+		canary_begin(p, a);
 	if (process == ILIST_NONE || !app_rolling(a)) {
 		a->rollout.ready = app_ready(a);
-		rollout_set(p, app, ROLLOUT_UNDER_WAY, rollout_surge(a));
+		rollout_set(p, app, ROLLOUT_UNDER_WAY,
+		    MAX(rollout_surge(a), a->rollout.canary.processes));
 		a->rollout.size = a->outdated;
 	}
 	if (process != ILIST_NONE) {
@@ -79,6 +178,11 @@ rollout_wanted(const struct app *a)
 	uint32_t n = MIN(a->outdated, surge);
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
+	if (a->rollout.canary.processes > 0) {
+		n = a->rollout.canary.processes;
+		starting = app_processes(a) - a->outdated;
+		return n > starting ? n - starting : 0;
+	}
 	/*
 	 * A process that leaves keeps its slot until it has ended. The web
 	 * server knows the ports of a surge beyond max_processes, and no more.
@@ -111,6 +215,7 @@ rollout_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 
 	if (x->outdated == 0 || app_is_doubtful(a) || rollout_wanted(a) == 0 ||
+	    a->rollout.canary.processes > 0 ||
 	    app_home(a, HOME_LEAVING)->count > a->apart ||
 	    (rollout_has_place(p, a) && a->failure.rest_until <= p->now))
 		return false;
@@ -141,7 +246,7 @@ rollout_go_on(struct pool *p, uint32_t app)
 		process_start(p, app);
 		return true;
 	}
-	if (idle != ILIST_NONE &&
+	if (idle != ILIST_NONE && a->rollout.canary.processes == 0 &&
 	    (!app_is_doubtful(a) ||
 		app_processes(a) > a->options.max_processes) &&
 	    a->in_state[PROCESS_STOPPING] == 0 &&
@@ -158,15 +263,19 @@ tstamp
 rollout_step(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
-	tstamp gate;
+	tstamp gate, at = canary_step(p, a, act);
 
 	if (act && app_rolling(a) &&
-	    a->failed_starts >= a->options.start_limit) {
+	    (a->failed_starts >= a->options.start_limit ||
+		(a->rollout.canary.processes > 0 &&
+		    a->rollout.canary.fault != CANARY_WELL))) {
 		/* The new generation does not live: the old one stays. */
 		for (uint32_t n = 0; n < p->nprocesses; n++)
 			if (p->processes[n].app == app &&
 			    p->processes[n].outdated == END_RESTARTED)
 				process_outdate(p, n, 0);
+		if (a->rollout.canary.processes > 0)
+			canary_end(p, app);
 		rollout_set(p, app, ROLLOUT_GIVEN_UP, 0);
 		actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
 	}
@@ -176,7 +285,8 @@ rollout_step(struct pool *p, uint32_t app, bool act)
 		 * the new generation was trusted.
 		 */
 		while (app_rolling(a) && a->outdated > 0 &&
-		    !app_is_doubtful(a) && app_ready(a) > a->rollout.ready)
+		    a->rollout.canary.processes == 0 && !app_is_doubtful(a) &&
+		    app_ready(a) > a->rollout.ready)
 			rollout_replace(p, app);
 		while (a->outdated > 0 && rollout_go_on(p, app))
 			;
@@ -186,7 +296,7 @@ rollout_step(struct pool *p, uint32_t app, bool act)
 		rollout_set(p, app, ROLLOUT_NONE, 0);
 	if (a->outdated == 0 || a->phase != APP_RUNNING ||
 	    rollout_wanted(a) == 0)
-		return TSTAMP_NEVER;
+		return at;
 	gate = pool_start_gate(a);
-	return gate > p->now ? gate : TSTAMP_NEVER;
+	return gate > p->now ? tstamp_min(at, gate) : at;
 }

@@ -138,6 +138,10 @@ static const char *const more[COMMANDS] = {
 			    "finish and leave. If the new processes do not "
 			    "live, the old ones stay.",
 	[COMMAND_RESUME] = "Returns when min_processes are ready.",
+	[COMMAND_ROLLBACK] = "The processes are replaced as by restart, with "
+			     "all options as they were before\n"
+			     "the latest reload that replaced them, until the "
+			     "next reload.",
 	[COMMAND_SIMULATE] = "Time is virtual, and no daemon is needed.",
 	[COMMAND_START] = "Returns when min_processes are ready.",
 	[COMMAND_STATUS] = "A line for each app; with APP, everything about "

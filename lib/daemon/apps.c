@@ -325,6 +325,7 @@ group_free(struct group *g)
 	g->sup->groups[g->app] = NULL;
 	keeper_app_put(g->keeper);
 	conf_free(g->config);
+	conf_free(g->former.config);
 	free(g);
 }
 
@@ -376,6 +377,47 @@ apps_close(struct group *g, tstamp now)
 	template_update(g, now);
 }
 
+/* The group has the options of this app from now on, but for its sizes. */
+static void
+apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
+    tstamp now)
+{
+	g->config = config;
+	g->conf = app;
+	g->leaves = 0;
+	g->backlog.falls = false;
+	g->keeper->errors = app->program.stderr_level;
+	limiter_configure(g, now);
+	sampling_begin(g, now);
+	restart_files_configure(g, now);
+	template_configure(g, now);
+}
+
+bool
+group_roll_back(struct group *g, bool restart, tstamp now)
+{
+	struct conf *old = g->config;
+	const struct conf_app *app = g->former.conf;
+	struct app_options o;
+	bool same = app != NULL && !group_is_another(g, app) &&
+	    app->listen.len == g->conf->listen.len;
+
+	for (size_t i = 0; same && i < app->listen.len; i++)
+		same = strcmp(app->listen.list[i].text,
+			   g->conf->listen.list[i].text) == 0;
+	if (!same)
+		return false;
+	apps_configure(g, g->former.config, app, now);
+	g->former.config = NULL;
+	g->former.conf = NULL;
+	conf_free(old);
+	size_options(g, &o);
+	pool_app_change(&g->sup->pool, g->app, &o, now);
+	if (restart)
+		pool_app_restart(&g->sup->pool, g->app, now);
+	return true;
+}
+
 /* The options of the app are others, or it has left and comes back. */
 static void
 apps_change_one(struct group *g, const struct conf_app *app,
@@ -398,16 +440,14 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	if (back)
 		g->closing = g->drained = g->hold.muted = g->hold.stopped =
 		    g->size.set = false;
-	g->config = conf_ref(g->sup->config);
-	g->conf = app;
-	g->leaves = 0;
-	g->backlog.falls = false;
-	g->keeper->errors = app->program.stderr_level;
-	limiter_configure(g, now);
-	sampling_begin(g, now);
-	restart_files_configure(g, now);
-	template_configure(g, now);
-	conf_free(old);
+	apps_configure(g, conf_ref(g->sup->config), app, now);
+	if ((changes & CONF_CHANGED_PROCESS) != 0) {
+		conf_free(g->former.config);
+		g->former.config = old;
+		g->former.conf = former;
+	} else {
+		conf_free(old);
+	}
 	if (!group_may_park(app))
 		parking_leave(g, now);
 	if (!g->hold.stopped &&

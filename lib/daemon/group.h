@@ -121,6 +121,10 @@ struct group {
 	tstamp since; /* has been in the pool since then */
 	struct conf *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
+	struct {
+		struct conf *config; /* a reference; NULL: there is none */
+		const struct conf_app *conf;
+	} former; /* whose processes those of conf replace */
 	struct hold hold;
 	struct group_resizing size;
 	bool closing; /* left the configuration, or everything stops */
@@ -184,6 +188,13 @@ bool group_is_another(const struct group *g, const struct conf_app *app);
 
 /* Whether the group stays the one of this app, which may be of another name. */
 bool group_remains(const struct group *g, const struct conf_app *app);
+
+/*
+ * What is started from now on is as it was before the latest change that
+ * replaced processes, until the file is loaded anew; restart: and what runs is
+ * replaced. False: there was no such change, or it changed addresses, too.
+ */
+bool group_roll_back(struct group *g, bool restart, tstamp now);
 
 /*
  * Logs when the next process of the app is started. A program without a file

@@ -517,6 +517,7 @@ reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 {
 	struct reload *r;
 
+	answer->began = now;
 	if (s->config->choice != NULL) {
 		answer->text = strdup(
 		    "there is no file to read again: the configuration is that "

@@ -390,6 +390,36 @@ settle_tell_failed(struct supervisor *s, struct group *g, tstamp now)
 		    tspan_to_seconds(app->options.restart_delay_max));
 }
 
+/* After a canary, what is started is what was started before. */
+static void
+settle_tell_given_up(
+    struct group *g, const struct app_canary *canary, tstamp now)
+{
+	const struct canary_sessions *old = &canary->old, *new = &canary->new;
+	struct group_failure *f = &g->given_up;
+
+	f->at = now;
+	if (canary->fault == CANARY_LOST)
+		(void)snprintf(f->why, sizeof(f->why),
+		    "%u of %u sessions of the new processes were lost, %u of "
+		    "%u of the old ones",
+		    new->lost, new->all, old->lost, old->all);
+	else if (canary->fault == CANARY_SLOW)
+		(void)snprintf(f->why, sizeof(f->why),
+		    "%u of %u sessions of the new processes took longer than "
+		    "%.3g s, %u of %u of the old ones",
+		    new->slow, new->all, tspan_to_seconds(canary->slow),
+		    old->slow, old->all);
+	else
+		memcpy(f->why, g->failure.why, sizeof(f->why));
+	tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
+	    "the new processes fail, the old ones stay%s: %s",
+	    canary->fault != CANARY_WELL && group_roll_back(g, false, now)
+		? ", and what is started is as they are"
+		: "",
+	    f->why);
+}
+
 static void
 settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 {
@@ -426,12 +456,7 @@ settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 			waiters_tell_full(g, now);
 		break;
 	case NEWS_GIVEN_UP:
-		memcpy(
-		    g->given_up.why, g->failure.why, sizeof(g->given_up.why));
-		g->given_up.at = now;
-		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
-		    "the new processes fail, the old ones stay: %s",
-		    g->given_up.why);
+		settle_tell_given_up(g, &app->rollout.canary, now);
 		break;
 	case NEWS_AT_REST:
 		tell_app(g, LOG_LEVEL_INFO, EVENT_STOP, NULL, "%s",

@@ -287,6 +287,7 @@ struct reload_answer {
 	unsigned refs; /* of the reload, and of all who asked for it */
 	bool over;
 	bool ok; /* it is in force */
+	tstamp began;
 	char *text; /* lines for people; NULL: no memory. Owned */
 };
 

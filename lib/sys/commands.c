@@ -38,6 +38,8 @@ const struct command commands[COMMANDS] = {
 	    COMMAND_CHANGES },
 	[COMMAND_RESUME] = { "resume", " APP", "", "end a drain", 1, 1,
 	    COMMAND_CHANGES },
+	[COMMAND_ROLLBACK] = { "rollback", " APP", "",
+	    "go back to the former program of an app", 1, 1, COMMAND_CHANGES },
 	[COMMAND_SIMULATE] = { "simulate", " [OPTION...]", "",
 	    "try a configuration under a load", 0, 0, COMMAND_LOCAL },
 	[COMMAND_START] = { "start", " APP", "", "start a stopped app", 1, 1,

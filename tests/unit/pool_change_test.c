@@ -120,6 +120,128 @@ TEST(actions_that_were_called_off_take_no_memory)
 	CHECK_STR("spawn 0", rig_did());
 }
 
+/* --- canaries --- */
+
+/* Sessions, one after the other, each of that length, of any process. */
+static void
+serve(unsigned n, tspan took)
+{
+	for (; n > 0; n--) {
+		uint32_t conn;
+
+		LET(conn = rig_arrive_at(0));
+		rig.now += took;
+		CHECK(rig_done_of(rig.pool.conns[conn].process, conn));
+	}
+}
+
+/* Two processes that have served, and a canary, 2, which is served first. */
+static void
+begin_canary(void)
+{
+	rig.o.min_processes = 2;
+	rig.o.canary = (struct canary_options){ 1, TSPAN_SECONDS(60) };
+	rig_running(rig.o, 2);
+	serve(100, TSPAN_MSECONDS(10));
+	LET(pool_app_restart(&rig.pool, 0, rig.now));
+	AFTER(CHECK(rig_ready(2)), "");
+}
+
+static const struct app_rollout *
+rollout(void)
+{
+	return &rig_app(0)->rollout;
+}
+
+static void
+pass(tspan time)
+{
+	rig.now += time;
+	pool_tick(&rig.pool, rig.now);
+}
+
+TEST(no_old_process_leaves_before_the_time_of_the_canary_is_over)
+{
+	begin_canary();
+	LET(serve(10, TSPAN_MSECONDS(10)));
+	AFTER(pass(TSPAN_SECONDS(59)), "");
+	AFTER(pass(TSPAN_SECONDS(1)), "stop 1, spawn 3");
+}
+
+TEST(slow_sessions_of_the_canary_end_the_rollout)
+{
+	begin_canary();
+	LET(serve(4, TSPAN_MSECONDS(100)));
+	CHECK(app_rolling(rig_app(0)));
+	serve(1, TSPAN_MSECONDS(100));
+	CHECK_EQ(CANARY_SLOW, rollout()->canary.fault);
+	CHECK_EQ(ROLLOUT_GIVEN_UP, rollout()->state);
+	CHECK_STR("stop 2", rig_did());
+	CHECK_EQ(2, app_ready(rig_app(0)));
+	/* A process that is started now is of neither generation. */
+	CHECK_EQ(2, rig_app(0)->generation);
+}
+
+TEST(sessions_that_are_slow_in_both_generations_do_not_end_the_rollout)
+{
+	begin_canary();
+	for (unsigned i = 0; i < 10; i++) {
+		uint32_t first, second;
+
+		LET(first = rig_arrive_at(0));
+		LET(second = rig_arrive_at(0));
+		rig.now += TSPAN_MSECONDS(100);
+		CHECK(rig_done_of(rig.pool.conns[first].process, first));
+		CHECK(rig_done_of(rig.pool.conns[second].process, second));
+	}
+	CHECK_EQ(10, rollout()->canary.new.slow);
+	CHECK_EQ(10, rollout()->canary.old.slow);
+	CHECK(app_rolling(rig_app(0)));
+}
+
+TEST(two_lost_sessions_of_the_canary_end_the_rollout)
+{
+	begin_canary();
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t conn;
+
+		LET(conn = rig_arrive_at(0));
+		CHECK(app_rolling(rig_app(0)));
+		CHECK(pool_session_over(
+		    &rig.pool, 2, conn, SESSION_LOST, rig.now));
+	}
+	CHECK_EQ(CANARY_LOST, rollout()->canary.fault);
+	CHECK_EQ(ROLLOUT_GIVEN_UP, rollout()->state);
+}
+
+TEST(a_canary_that_dies_ends_the_rollout_at_once)
+{
+	begin_canary();
+	AFTER(rig_exits(2, END_SIGNAL), "");
+	CHECK_EQ(CANARY_FAILED, rollout()->canary.fault);
+	CHECK_EQ(2, app_ready(rig_app(0)));
+}
+
+TEST(a_canary_that_has_not_served_is_looked_at_for_longer)
+{
+	uint32_t conn;
+
+	begin_canary();
+	LET(conn = rig_arrive_at(0));
+	CHECK_EQ(2, rig.pool.conns[conn].process);
+	LET(serve(1, TSPAN_MSECONDS(10)));
+	AFTER(pass(TSPAN_SECONDS(60)), "");
+	LET(CHECK(rig_done_of(2, conn)));
+	AFTER(pass(TSPAN_SECONDS(60)), "stop 0, spawn 3");
+}
+
+TEST(at_most_as_many_canaries_start_as_there_are_processes)
+{
+	rig.o.canary = (struct canary_options){ 5, TSPAN_SECONDS(60) };
+	rig_running(rig.o, 2);
+	AFTER(pool_app_restart(&rig.pool, 0, rig.now), "spawn 2, spawn 3");
+}
+
 /* --- time --- */
 
 /* The pool knows the time of each fact. */

@@ -51,6 +51,8 @@ random_options(struct app_options *o, bool sessions)
 	if (world_random(3) == 0)
 		o->max_idle_time = o->stop_delay = APP_AUTO;
 	o->load.update_interval = random_span(false);
+	o->canary.processes = world_random(3);
+	o->canary.time = random_span(false);
 	o->load.gain = 0.05 * (1 + world_random(20));
 	o->load.grow_threshold = world_random(101);
 	o->load.multi_threshold = world_random(101);
