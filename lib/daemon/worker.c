@@ -185,6 +185,15 @@ worker_started(struct worker *w, pid_t pid, tstamp now)
 		worker_signal(w, w->start.signal);
 	if (w->template != NULL)
 		return;
+	watch_child(&w->sup->watch, w->process,
+	    &(struct watch_child){
+		.pid = pid,
+		.signal = group_has_channels(g->conf)
+		    ? 0
+		    : conf_signal(g->conf->stop_signal + 1),
+		.wait = g->conf->pool.stop_timeout,
+		.grace = g->conf->pool.kill_timeout,
+	    });
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_begin(g, now);
@@ -204,6 +213,9 @@ worker_died(struct worker *w, const struct reap_death *death)
 	w->leaving.death = *death;
 	/* From here on a signal could meet another process of that number. */
 	w->pid = 0;
+	if (w->template == NULL)
+		watch_child(
+		    &w->sup->watch, w->process, &(struct watch_child){ 0 });
 	w->report = NULL;
 }
 

@@ -228,6 +228,18 @@ tspan loop_lasts(const struct loop *);
 
 struct watch_page;
 
+/* A process that the watch ends if the daemon is killed; see watch_child(). */
+struct watch_child {
+	pid_t pid; /* of the leader of a session; 0: none */
+	int signal; /* that is sent at once; 0: none */
+	bool told; /* 0 */
+	tspan wait; /* until it gets SIGTERM, */
+	tspan grace; /* and its group, if it is still there then, SIGKILL */
+};
+
+/* More are left to themselves. Pages of a table that are not used cost none. */
+#define WATCH_CHILDREN 20000
+
 struct watch {
 	struct loop *loop;
 	struct watch_page *page; /* shared with the process */
@@ -253,6 +265,9 @@ int watch_init(struct watch *, struct loop *);
 
 /* Ends it, without waiting for it. */
 void watch_fini(struct watch *);
+
+/* Tells the watch of child n. */
+void watch_child(struct watch *, uint32_t n, const struct watch_child *child);
 
 /* Whether the child that was reaped was the watch: then another is started. */
 bool watch_exited(struct watch *, pid_t, tstamp now);

@@ -27,8 +27,13 @@
 /* Until another attempt, where there was no room for a process. */
 #define RETRY_AFTER TSPAN_SECONDS(60)
 
+/* Between two looks at what a daemon that was killed has left. */
+#define ORPHANS_PACE TSPAN_MSECONDS(20)
+
 struct watch_page {
 	struct turn turn;
+	_Atomic uint32_t children_len; /* beyond it none was ever told */
+	struct watch_child children[WATCH_CHILDREN];
 	/* Written by the watch: what it saw, and then how often it sent. */
 	_Atomic uint32_t app;
 	const char *_Atomic call;
@@ -36,6 +41,53 @@ struct watch_page {
 };
 
 /* --- the process -------------------------------------------------------- */
+
+/* Each is the leader of a session, so that another process is hardly met. */
+static bool
+orphan_is_there(pid_t pid)
+{
+	return pid != 0 && getsid(pid) == pid && kill(pid, 0) == 0;
+}
+
+/*
+ * The daemon is gone, and did not end by itself. Its processes end as they do
+ * when it stops; those that have a channel see its end.
+ */
+static _Noreturn void
+end_orphans(struct watch_page *page)
+{
+	uint32_t len = atomic_load(&page->children_len);
+	tstamp began = clock_now();
+	bool some = true;
+
+	for (uint32_t i = 0; i < len; i++)
+		if (page->children[i].signal != 0 &&
+		    orphan_is_there(page->children[i].pid))
+			(void)kill(
+			    page->children[i].pid, page->children[i].signal);
+	while (some) {
+		tspan since = clock_now() - began;
+
+		some = false;
+		for (uint32_t i = 0; i < len; i++) {
+			struct watch_child *c = &page->children[i];
+
+			if (!orphan_is_there(c->pid))
+				continue;
+			some = true;
+			if (since < c->wait)
+				continue;
+			if (since >= c->wait + c->grace)
+				(void)kill(-c->pid, SIGKILL);
+			else if (!c->told)
+				(void)kill(c->pid, SIGTERM);
+			c->told = true;
+		}
+		(void)nanosleep(
+		    &(struct timespec){ .tv_nsec = ORPHANS_PACE }, NULL);
+	}
+	_exit(0);
+}
 
 /* Looks once, and sleeps until it is worth looking again. */
 static void
@@ -58,7 +110,7 @@ watch_look(struct watch_page *page, pid_t daemon)
 	if (busy && since >= WATCH_LIMIT) {
 		/* Without its parent the number may be somebody else's. */
 		if (getppid() != daemon)
-			_exit(0);
+			return;
 		atomic_store(&page->app, atomic_load(&t->app));
 		atomic_store(&page->call, atomic_load(&t->call));
 		atomic_fetch_add(&page->signals, 1);
@@ -82,16 +134,17 @@ be_watch(struct watch_page *page, pid_t daemon)
 
 	/* Signals to the daemon's group must not end the watch. */
 	sigfillset(&all);
+	sigdelset(&all, SIGNAL);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_NAME, "apppool-watch");
 	/* In ps(1), libbsd leaves a dot behind a title shorter than argv[0]. */
 	setproctitle("%-*s", (int)strlen(program_invocation_name), "watch");
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != daemon)
-		_exit(0);
+	/* Its handler, which does nothing, ends the sleep of the watch. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGNAL);
 	(void)close_range(0, ~0U, 0);
-	for (;;)
+	while (getppid() == daemon)
 		watch_look(page, daemon);
+	end_orphans(page);
 }
 
 /* --- our side ----------------------------------------------------------- */
@@ -153,6 +206,16 @@ watch_fini(struct watch *w)
 	(void)signal(SIGNAL, SIG_DFL);
 	(void)munmap(w->page, sizeof(*w->page));
 	w->page = NULL;
+}
+
+void
+watch_child(struct watch *w, uint32_t n, const struct watch_child *child)
+{
+	if (n >= WATCH_CHILDREN || w->page == NULL)
+		return;
+	w->page->children[n] = *child;
+	if (n >= atomic_load(&w->page->children_len))
+		atomic_store(&w->page->children_len, n + 1);
 }
 
 bool

@@ -36,6 +36,32 @@ testTheWatchEndsWithADaemonThatWasKilled() {
 	await is_gone "$watch"
 }
 
+# A daemon that was killed leaves nothing, whether its processes look at their
+# channel or not; what has a session finishes that.
+testProcessesOfADaemonThatWasKilledEnd() {
+	{
+		app web --work 300ms
+		job cron sleep 600
+		server served "$PYTHON" "$PWD/tests/e2e/workers/listening.py" \
+		    </dev/null | sed 's/^command/handoff = listen\n&/'
+		echo 'stop_timeout = 500ms kill_timeout = 200ms' |
+		    app hung --work 600s --ignore-term
+	} </dev/null | sed '/^command.*"sleep"/i handoff = none' | conf
+	sed -n 1,30p "$DIR/pool.conf" >>"$DIR/log"
+	pool_start
+	pids=$(status apps '*' workers '*' pid)
+	ask_behind one hung
+	ask_behind two
+	kill -KILL "$POOL"
+	behind
+	assertContains "$ANSWER" hello
+	for pid in $pids; do
+		await is_gone "$pid"
+	done
+	pool_start
+	assertContains "$(web)" hello
+}
+
 testADaemonInTheBackgroundHasAWatch() {
 	app web </dev/null | conf
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
