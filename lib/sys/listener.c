@@ -296,20 +296,21 @@ open_stored(
 	}
 	store_name(l, spec->addr, spec->addrlen, spec->v6only);
 	l->fd = activation_take(l->stored);
-	if (l->fd == -1) {
-		l->stored[0] = '\0';
-		return false;
-	}
 	/* That daemon may have been about to close it. */
-	listener_unshut(l);
-	if (ioctl(l->fd, FIONBIO, &on) == 0 &&
+	if (l->fd != -1)
+		listener_unshut(l);
+	if (l->fd != -1 && ioctl(l->fd, FIONBIO, &on) == 0 &&
 	    listen(l->fd, spec->backlog) == 0 && !listener_is_broken(l) &&
 	    (spec->path == NULL ||
 		((l->path = strdup(spec->path)) != NULL &&
 		    listener_protect(spec->path, &l->file, spec->uid, spec->gid,
 			spec->mode, why_out) == 0)))
 		return true;
+	/* The file may be another's: nothing here may remove it. */
+	if (l->fd == -1)
+		l->stored[0] = '\0';
 	listener_fini(l);
+	l->file = (struct listener_file){ 0 };
 	return false;
 }
 
