@@ -137,8 +137,8 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan check check-all check-asan check-web check-fresh \
-    check-real check-kernel check-package bench pareto fuzz fuzzers lint \
-    e2e-programs format-check shell-check install uninstall dist deb deps run \
+    check-real check-kernel check-loss check-package bench pareto fuzz fuzzers \
+    lint e2e-programs format-check shell-check install uninstall dist deb deps run \
     clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
@@ -151,8 +151,8 @@ BOOTSTRAP = contrib/bootstrap
 NEEDS = build \
     $(filter run check check-web check-fresh check-kernel bench lint fuzz,\
     $(MAKECMDGOALS)) \
-    $(if $(filter check-asan check-web check-real check-kernel tests deps,\
-    $(MAKECMDGOALS)),check) $(if $(filter check-real,$(MAKECMDGOALS)),check-fresh)
+    $(if $(filter check-asan check-web check-real check-kernel check-loss tests \
+    deps,$(MAKECMDGOALS)),check) $(if $(filter check-real,$(MAKECMDGOALS)),check-fresh)
 
 deps:
 	@$(BOOTSTRAP) $(NEEDS)
@@ -203,6 +203,12 @@ check-real: deps
 check-kernel: deps
 	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
 	@tests/kernel $(FILES)
+
+# Requests under twenty times each change that an operator makes: none fails.
+check-loss: deps
+	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
+	@LOSS_ROUNDS=20 LOSS_REQUESTS=3000 T=1800 \
+	    tests/run tests/e2e/loss_test.sh tests/e2e/systemd_test.sh
 
 # The packages of `make deb` and the image of contrib/container, as root.
 check-package:

@@ -181,6 +181,25 @@ stored_are() {
 	    -p NFileDescriptorStore --value)" -eq "$1" ]
 }
 
+restart_and_reload() {
+	for _ in $(seq "$1"); do
+		inside systemctl restart apppoold.service &&
+		    inside systemctl reload apppoold.service || return
+	done
+}
+
+# The socket of the socket unit stays open meanwhile.
+testNoClientFailsWhileSystemctlRestartsAndReloads() {
+	started || return 0
+	rounds=${LOSS_ROUNDS:-2}
+	flood_behind --tcp "127.0.0.1:$PORT" --rate 100 \
+	    --count $((150 * rounds)) --limit 600 --max refused=0 --max lost=0
+	restart_and_reload "$rounds"
+	assertEquals 'systemctl restart and reload' 0 $?
+	finish "$FLOOD" $((6 * LIMIT * rounds))
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+}
+
 testTheWatchdogEndsADaemonThatStandsStill() {
 	started || return 0
 	pid=$(property MainPID)
