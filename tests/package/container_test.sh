@@ -213,7 +213,12 @@ testARequestLongerThanStopTimeoutIsCutOffInTime() {
 testAKilledNginxIsReplacedAndClientsWait() {
 	begin_well
 	old=$(process nginx:)
+	serving=$(children "$old")
 	kill -KILL "$old"
+	# What these have accepted ends with them.
+	for pid in $serving; do
+		await is_gone "$pid"
+	done
 	assertContains "$(get /)" 'PHP 8'
 	await is_new nginx: "$old"
 	stop_well
