@@ -179,6 +179,10 @@ check_one_app(struct build *b, struct conf_app *app)
 	    both_sound(b, app, "tell_failures", "protocol"))
 		build_say(b, app, SAID_MISTAKE, "tell_failures",
 		    "tell_failures needs protocol = http");
+	if (app->load_report && app->refusal.protocol != CONF_PROTOCOL_HTTP &&
+	    both_sound(b, app, "load_report", "protocol"))
+		build_say(b, app, SAID_MISTAKE, "load_report",
+		    "load_report needs protocol = http");
 	check_needs(b, app, "slow_signal", app->slow_signal != 0,
 	    "slow_timeout", o->slow_timeout != 0);
 	check_needs(b, app, "queue", o->private_queue, "prefetch",

@@ -240,6 +240,7 @@ struct conf_app {
 	bool exit_on_failed;
 	char **needs; /* names of apps; no circle */
 	bool log_requests;
+	bool load_report; /* CONF_PROTOCOL_HTTP only */
 	unsigned slow_signal; /* see conf_signal() */
 	unsigned timeout_signal;
 	unsigned stop_signal; /* conf_signal() of the word after it */

@@ -179,6 +179,7 @@ const struct option options_app[] = {
 	APP(timeout_signal, timeout_signal, SESSIONS, IN_PLACE, word, "TERM", 0,
 	    0, .words = type_signal_words),
 	APP(log_requests, log_requests, SESSIONS, IN_PLACE, flag, "true", 0, 0),
+	APP(load_report, load_report, NATIVE, IN_PLACE, flag, "false", 0, 0),
 	APP(stop_signal, stop_signal, ALL, REPLACES, word, "TERM", 0, 0,
 	    .words = type_signal_words + 1),
 	POOL(stop_timeout, ALL, span, "30s", 0, LONG),

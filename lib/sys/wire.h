@@ -31,7 +31,7 @@
 #define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
 /* Daemon to process. */
-#define WIRE_CONN "CONN" /* serial waited(us), with one descriptor */
+#define WIRE_CONN "CONN" /* serial waited(us) [load(1/1000)]; a descriptor */
 #define WIRE_STOP "STOP"
 /* serial id slot, with one descriptor, or three: two are of its output */
 #define WIRE_FORK "FORK"

@@ -44,6 +44,7 @@ struct session {
 	int fd;
 	uint64_t serial; /* the daemon's number for it */
 	uint64_t waited; /* microseconds from accept to hand-over */
+	int load; /* of the app then, in thousandths; -1: not told */
 };
 
 /* By descriptor: a session is found as fast however many there are. */
@@ -357,7 +358,7 @@ worker_take_conn(const struct channel_message *m, int *fd_out)
 	}
 	list = &held.lists[(unsigned)m->fd % SESSION_LISTS];
 	pthread_mutex_lock(&held.lock);
-	*s = (struct session){ *list, m->fd, m->serial, m->waited };
+	*s = (struct session){ *list, m->fd, m->serial, m->waited, m->load };
 	*list = s;
 	pthread_mutex_unlock(&held.lock);
 	*fd_out = m->fd;
@@ -426,6 +427,16 @@ apppool_waited(int fd)
 	struct session s;
 
 	return session_get(fd, false, &s) ? (long long)s.waited : -1;
+}
+
+int
+apppool_load(int fd)
+{
+	struct session s;
+
+	if (!session_get(fd, false, &s))
+		return -1;
+	return s.load == -1 ? worker_error(ENODATA) : s.load;
 }
 
 /*

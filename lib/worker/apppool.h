@@ -113,6 +113,14 @@ int apppool_fd(void);
 long long apppool_waited(int fd);
 
 /*
+ * The load of the app when the connection behind fd was handed over, in
+ * thousandths: connections served and waiting, this one included, by the
+ * sessions that all max_processes can serve at a time.  Beyond 1000 where some
+ * wait.  ENODATA: the app has not load_report = true.  EBADF as above.
+ */
+int apppool_load(int fd);
+
+/*
  * Ends the session of fd: closes fd and says so.  Returns 0.  EBADF as above,
  * nothing done; with any other error fd is closed all the same.
  */

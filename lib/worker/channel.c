@@ -159,6 +159,7 @@ parse_message(const char *text, size_t nfds, struct channel_message *out)
 {
 	const size_t verb = strcspn(text, " ");
 	const char *p = text + verb, *end = text + strlen(text);
+	uint64_t load;
 
 	if (verb == 0 || strcmp(text, WIRE_STOP) == 0) {
 		out->kind = CHANNEL_STOP;
@@ -168,7 +169,15 @@ parse_message(const char *text, size_t nfds, struct channel_message *out)
 		return -1;
 	if (verb == strlen(WIRE_CONN) && memcmp(text, WIRE_CONN, verb) == 0) {
 		out->kind = CHANNEL_CONN;
-		if (!number_read(&p, end, &out->waited) || p != end)
+		if (!number_read(&p, end, &out->waited))
+			return -1;
+		if (*p == ' ') {
+			p++;
+			if (!number_read(&p, end, &load) || load > INT32_MAX)
+				return -1;
+			out->load = (int)load;
+		}
+		if (p != end)
 			return -1;
 		return nfds > 0 ? 1 : 0;
 	}
@@ -208,7 +217,7 @@ lift_descriptors(struct fdpass_got *got)
 int
 channel_receive(int sock, int flags, struct channel_message *out)
 {
-	struct channel_message m = { .output = { -1, -1 } };
+	struct channel_message m = { .load = -1, .output = { -1, -1 } };
 	char text[WIRE_MAX + 1];
 	struct fdpass_got got;
 	int kept = -1;

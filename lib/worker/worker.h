@@ -62,6 +62,7 @@ struct channel_message {
 	/* The connection of a CONN, a FORK's socket; -1: lost on its way. */
 	int fd;
 	uint64_t waited; /* CONN: microseconds from accept to hand-over */
+	int load; /* CONN: of the app, in thousandths; -1: not told */
 	int output[2]; /* FORK: standard output and standard error to be */
 	int slot; /* FORK: of the process to be; -1: it is a template */
 	char id[CHANNEL_ID_SIZE]; /* FORK: likewise */

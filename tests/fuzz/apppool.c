@@ -64,6 +64,10 @@ check_conn(const struct channel_message *m, const char *text, size_t len)
 	serial = strtoull(text + 5, &end, 10);
 	assert(*end == ' ');
 	waited = strtoull(end + 1, &end, 10);
+	if (*end == ' ')
+		assert((unsigned)m->load == strtoull(end + 1, &end, 10));
+	else
+		assert(m->load == -1);
 	assert(*end == '\0');
 	assert(m->serial == serial && m->waited == waited);
 }

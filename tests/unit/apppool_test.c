@@ -229,6 +229,28 @@ TEST_ALONE(done_closes_the_connection_and_names_its_serial)
 	CHECK_STR("DONE 17", heard());
 }
 
+TEST_ALONE(the_load_of_the_app_comes_with_a_connection)
+{
+	int pair[2], fd;
+
+	start();
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	send_text("CONN 17 170 1250", pair[0]);
+	close(pair[0]);
+	fd = apppool_accept();
+	CHECK_EQ(1250, apppool_load(fd));
+	CHECK_EQ(170, apppool_waited(fd));
+	CHECK_EQ(0, apppool_done(fd));
+	CHECK_ERRNO(EBADF, apppool_load(fd));
+}
+
+TEST_ALONE(without_load_report_no_load_is_known)
+{
+	start();
+	hand(1);
+	CHECK_ERRNO(ENODATA, apppool_load(apppool_accept()));
+}
+
 /* As start(), in an app with keep_alive = true. */
 static void
 start_with_keep_alive(void)
@@ -396,8 +418,9 @@ TEST_ALONE(a_daemon_that_is_gone_is_ESHUTDOWN)
 TEST_ALONE(an_unknown_message_is_EPROTO_and_keeps_no_descriptor)
 {
 	static const char *const bad[] = { "DANCE", "CONN", "CONN 1",
-		"CONN x 1", "CONN 1 1 1", "CONN  1 1", "CONN 1 -1",
-		"CONNECT 1 1", "STOPP", "CONN 99999999999999999999 1" };
+		"CONN x 1", "CONN 1 1 ", "CONN 1 1 x", "CONN 1 1 1 1",
+		"CONN 1 1 2147483648", "CONN  1 1", "CONN 1 -1", "CONNECT 1 1",
+		"STOPP", "CONN 99999999999999999999 1" };
 
 	start();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -72,18 +72,26 @@ arrive(const char *text)
 	return conn;
 }
 
+/* The text of the oldest message that the process has not received. */
+static const char *
+next_text(struct worker *w)
+{
+	static char message[64];
+	int fd = -1;
+	ssize_t n = fdpass_recv_one(
+	    w->child_end, message, sizeof(message) - 1, MSG_DONTWAIT, &fd);
+
+	if (fd != -1)
+		close(fd);
+	message[n > 0 ? n : 0] = '\0';
+	return message;
+}
+
 /* The process receives the oldest message; 0 if there is none. */
 static size_t
 receive(struct worker *w)
 {
-	char message[64];
-	int fd = -1;
-	ssize_t n = fdpass_recv_one(
-	    w->child_end, message, sizeof(message), MSG_DONTWAIT, &fd);
-
-	if (fd != -1)
-		close(fd);
-	return n > 0 ? (size_t)n : 0;
+	return strlen(next_text(w));
 }
 
 static void
@@ -446,6 +454,46 @@ TEST(without_a_free_descriptor_a_connection_stays)
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);
 	pool_check(&sup.pool);
+}
+
+static const char *
+load_of_next(struct worker *w)
+{
+	const char *at = next_text(w);
+
+	/* The verb, the serial, the wait. */
+	for (int i = 0; i < 3 && at != NULL; i++) {
+		at = strchr(at, ' ');
+		at = at == NULL ? NULL : at + 1;
+	}
+	return at == NULL ? "none" : at;
+}
+
+/* Of eight sessions: one in hand, then all, and two in the queue. */
+TEST(a_message_has_the_load_of_the_app_where_that_is_reported)
+{
+	struct worker *w;
+
+	fixture_defaults();
+	fixture.web.load_report = true;
+	fixture.web.pool.concurrency = 2;
+	begin_anyhow(4);
+	w = sup.workers[sup.pool.conns[arrive("a")].process];
+	CHECK_STR("125", load_of_next(w));
+	for (int i = 1; i < 8; i++)
+		(void)arrive("b");
+	(void)next_text(w);
+	(void)arrive("c");
+	(void)arrive("d");
+	finish(w);
+	CHECK_STR("1125", load_of_next(w));
+}
+
+TEST(a_message_has_no_load_by_default)
+{
+	begin(1, 0);
+	(void)arrive("a");
+	CHECK_STR("none", load_of_next(sup.workers[0]));
 }
 
 TESTS(NULL, fixture_end)
