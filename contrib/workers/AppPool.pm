@@ -46,6 +46,7 @@ sub new ($class) {
 		keep_alive => ($ENV{APPPOOL_KEEP_ALIVE} // '') eq '1',
 		# Of the connection that the loop has in hand.
 		serial => undef,
+		load => undef,
 		# Where it was forked, until it is ready.
 		former_group => undef,
 		after_fork => undef,
@@ -70,6 +71,10 @@ sub slot ($self) { $self->{slot} }
 
 # Whether a connection may be parked.
 sub keep_alive ($self) { $self->{keep_alive} }
+
+# How busy the app was when the connection in hand was given: 1 where all processes
+# were, more where connections waited; undef unless the app has load_report = true.
+sub load ($self) { $self->{load} }
 
 # Initialised: connections may come.
 sub ready ($self) {
@@ -113,6 +118,8 @@ sub connections ($self, $serve) {
 		my $verb = $words->[0];
 
 		if ($verb eq 'CONN') {
+			$self->{load} = defined $words->[3] ?
+			    $words->[3] / 1000 : undef;
 			$self->_serve($words->[1], $fds[0], $serve);
 		} elsif ($verb eq 'FORK') {
 			# A worker that is warm by now leaves a template behind.

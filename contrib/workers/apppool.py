@@ -10,6 +10,10 @@ The loop ends when the daemon asks the process to stop, or is gone.
 A program that takes long to load calls worker.template() before ready(): with
 template = true in its app it is then loaded once, and forked.
 
+With load_report = true in its app, `worker.load` is how busy the app was when the
+connection in hand was given: 1.0 where all processes were, more where connections
+waited; else None.
+
 Where `worker.keep_alive` is true, a connection whose client may go on to use it
 is left to the daemon by worker.park(connection), in the place of its end.
 
@@ -57,6 +61,7 @@ class Worker:
             # Prints where all threads are, whatever these wait for.
             faulthandler.register(signal.Signals["SIG" + slow_signal], file=2)
         self._serial = None  # of the connection that the loop has in hand
+        self.load = None
         self._was_forked = False  # and is not ready yet
 
     def _say(self, verb, text):
@@ -220,6 +225,8 @@ class Worker:
                     raise ValueError(f"unknown message {words}")
                 if fds:
                     self._serial = words[1]
+                    # In thousandths, if the app has load_report = true.
+                    self.load = int(words[3]) / 1000 if words[3:] else None
                     with socket.socket(fileno=fds[0]) as connection:
                         yield connection
                     if self._serial is not None:

@@ -20,8 +20,10 @@ module AppPool
 
   # This process, as the daemon sees it.
   class Worker
-    # The slot of a template is nil.
-    attr_reader :app, :id, :slot
+    # The slot of a template is nil. The load is how busy the app was when the
+    # connection in hand was given: 1.0 where all processes were, more where
+    # connections waited; nil unless the app has load_report = true.
+    attr_reader :app, :id, :slot, :load
 
     def initialize
       unless ENV["APPPOOL_PROTOCOL"] == "1"
@@ -94,6 +96,7 @@ module AppPool
         when "STOP"
           return
         when "CONN"
+          @load = words[3] && words[3].to_i / 1000.0
           serve(words[1], descriptors[0], &block)
         when "FORK"
           ready if fork_worker(words, descriptors)
