@@ -237,7 +237,7 @@ static const struct figure app_figures[] = {
 	    "target_wait_seconds",
 	    "Wait that 99 of 100 connections shall not exceed." },
 	{ A("need", UINT32, HAS_NEED, need), "needed_processes",
-	    "Processes that a short wait takes, by the estimate." },
+	    "Processes that a short wait takes; beyond the ceiling, too." },
 	{ A("kept", PERCENT, HAS_KEPT, measured.kept), "kept_ratio",
 	    "Connections of the last minute that waited no longer." },
 	{ S(NULL, BUCKETS, queue_wait), "queue_wait_seconds",

@@ -73,8 +73,13 @@ load_update(struct load *l, double gain, tspan interval, tstamp now)
 /* So many sessions are remembered however long ago they were. */
 #define SESSIONS_LEAST 20.0
 
-/* The most steps of the search for the need; more servers are grouped. */
+/*
+ * The most steps of the search for the need; more servers are grouped. The
+ * search goes beyond max_processes, to a multiple of it, so that an autoscaler
+ * sees how many hosts more are needed.
+ */
 #define SERVERS_MAX 4096
+#define SERVERS_BEYOND 4
 
 static void
 promise_note(struct promise *p, struct promise_slot figures, tstamp now)
@@ -155,8 +160,9 @@ promise_need(const struct promise *p, const struct promise_terms *t)
 	servers = MIN(servers, SERVERS_MAX);
 	n = group *
 	    promise_servers(rate * mean / group, mean, variation,
-		tspan_to_seconds(t->target), (uint32_t)servers);
-	n = MIN(ceil(n / t->each), t->most);
+		tspan_to_seconds(t->target),
+		(uint32_t)MIN(SERVERS_BEYOND * servers, SERVERS_MAX));
+	n = ceil(n / t->each);
 	present = present / t->each + (present % t->each > 0 ? 1 : 0);
 	if (present < (uint32_t)n)
 		return present > 0 ? present : 1;

@@ -98,7 +98,7 @@ struct promise {
 	struct promise_rate steady;
 	struct promise_rate recent; /* decays faster */
 	tstamp updated;
-	uint32_t need; /* processes; 0: unknown, or none */
+	uint32_t need; /* processes, of any number; 0: unknown, or none */
 	bool sure; /* there is evidence enough to start processes by it */
 	/* The greatest figures of PROMISE_HOLD: */
 	struct promise_slot slots[PROMISE_SLOTS];

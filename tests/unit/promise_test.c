@@ -130,8 +130,9 @@ TEST(a_steady_rate_gives_the_need_at_once)
 		{ 101, 1, 100, 0, 0, 100, TSPAN_MSECONDS(100), 17, 17 },
 		/* Several sessions at a time: 17 / 4. */
 		{ 10, 4, 100, 0, 0, 100, TSPAN_MSECONDS(100), 5, 5 },
-		/* The ceiling. */
-		{ 10, 1, 7, 0, 0, 100, TSPAN_MSECONDS(100), 7, 7 },
+		/* Over the ceiling, and up to four times the ceiling. */
+		{ 10, 1, 7, 0, 0, 100, TSPAN_MSECONDS(100), 17, 17 },
+		{ 10, 1, 3, 0, 0, 100, TSPAN_MSECONDS(100), 12, 12 },
 		/* A process for each session is busy while it starts, too. */
 		{ 10, 1, 100, 0, TSPAN_MSECONDS(50), 100, TSPAN_MSECONDS(50),
 		    17, 17 },
