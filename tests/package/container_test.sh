@@ -114,6 +114,15 @@ testNginxServesAPageOfPhp() {
 	stop_well
 }
 
+testPrometheusAndProbesAreAnsweredOnAPortOfTheirOwn() {
+	begin_well
+	assertContains "$(nsenter -t "$POOL" -n curl -sS --max-time "$LIMIT" \
+	    http://127.0.0.1:8079/metrics)" 'apppool_max_processes{app="php"} 8'
+	assertEquals ok "$(nsenter -t "$POOL" -n curl -sS --max-time "$LIMIT" \
+	    http://127.0.0.1:8079/healthz)"
+	stop_well
+}
+
 testProcess1RunsWithoutAnyRight() {
 	begin_well
 	for pid in $(processes); do
