@@ -225,6 +225,8 @@ request_free(struct engine *e, uint32_t request)
 	e->requests[request].order = 0;
 	ilist_push_front(&e->free_requests, e->links, request);
 	e->present--;
+	if (e->manager->ops->ended != NULL)
+		e->manager->ops->ended(e->manager, request);
 }
 
 static void
@@ -691,9 +693,11 @@ struct pool_driver {
 	struct pool pool;
 	void *memory; /* the pool's */
 	struct backlog *backlogs; /* of the apps */
+	uint32_t *needs; /* of the apps: as they count in the tallies */
+	uint32_t *request_of; /* of a connection */
+	/* Of all hosts together: */
 	struct ilink *links; /* of requests in backlogs */
 	uint32_t *conn_of; /* of a request */
-	uint32_t *request_of; /* of a connection */
 };
 
 static void
@@ -729,6 +733,7 @@ static void
 driver_settle(struct pool_driver *d, tstamp now)
 {
 	struct engine *e = d->manager.engine;
+	const uint32_t first = d->manager.first;
 	struct action a;
 	uint32_t request;
 
@@ -736,14 +741,15 @@ driver_settle(struct pool_driver *d, tstamp now)
 		switch ((enum action_kind)a.kind) {
 		case ACTION_SPAWN:
 			pool_spawned(&d->pool, a.process, now);
-			engine_start(e, a.process, a.app,
+			engine_start(e, first + a.process, a.app,
 			    d->pool.apps[a.app].options.concurrency);
 			break;
 		case ACTION_HAND:
-			engine_give(e, a.process, d->request_of[a.conn]);
+			engine_give(
+			    e, first + a.process, d->request_of[a.conn]);
 			break;
 		case ACTION_TAKE:
-			request = engine_take(e, a.process);
+			request = engine_take(e, first + a.process);
 			pool_taken(&d->pool, a.process,
 			    request == ILIST_NONE ? ILIST_NONE
 						  : d->conn_of[request],
@@ -755,11 +761,11 @@ driver_settle(struct pool_driver *d, tstamp now)
 						       : ENGINE_REFUSED);
 			break;
 		case ACTION_STOP:
-			engine_stop(e, a.process);
+			engine_stop(e, first + a.process);
 			break;
 		case ACTION_TERM:
 		case ACTION_KILL:
-			engine_kill(e, a.process);
+			engine_kill(e, first + a.process);
 			break;
 		case ACTION_RESUME:
 			driver_resume(d, a.app, now);
@@ -827,6 +833,7 @@ driver_ready(struct manager *m, uint32_t worker, tstamp now)
 	struct pool_driver *d = (struct pool_driver *)m;
 	bool sound;
 
+	worker -= m->first;
 	/* Workers without sessions were ready when they were started. */
 	if (!d->pool.apps[d->pool.processes[worker].app].options.sessions)
 		return;
@@ -840,8 +847,8 @@ driver_finished(
     struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
 	struct pool_driver *d = (struct pool_driver *)m;
-	bool sound = pool_session_over(
-	    &d->pool, worker, d->conn_of[request], SESSION_DONE, now);
+	bool sound = pool_session_over(&d->pool, worker - m->first,
+	    d->conn_of[request], SESSION_DONE, now);
 
 	assert(sound);
 	driver_settle(d, now);
@@ -851,12 +858,13 @@ static void
 driver_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 {
 	struct pool_driver *d = (struct pool_driver *)m;
+	const uint32_t process = worker - m->first;
 	uint32_t request;
 
-	pool_died(&d->pool, worker, killed ? END_SIGNAL : END_EXIT, now);
+	pool_died(&d->pool, process, killed ? END_SIGNAL : END_EXIT, now);
 	while ((request = engine_take(m->engine, worker)) != ILIST_NONE)
 		pool_retaken(&d->pool, d->conn_of[request], now);
-	pool_gone(&d->pool, worker, now);
+	pool_gone(&d->pool, process, now);
 	driver_settle(d, now);
 }
 
@@ -878,8 +886,9 @@ driver_tick(struct manager *m, tstamp now)
 	for (uint32_t i = 0; i < d->conf->apps_len; i++) {
 		uint32_t need = d->pool.apps[i].promise.need;
 
-		if (e->tallies[i].need != need)
-			tally_of(e, i)->need = need;
+		if (d->needs[i] != need)
+			tally_of(e, i)->need += need - d->needs[i];
+		d->needs[i] = need;
 	}
 }
 
@@ -890,14 +899,33 @@ driver_fini(struct manager *m)
 
 	free(d->memory);
 	free(d->backlogs);
-	free(d->links);
-	free(d->conn_of);
+	free(d->needs);
 	free(d->request_of);
+	if (m->first == 0) {
+		free(d->links);
+		free(d->conn_of);
+	}
 	free(d);
 }
 
-struct manager *
-pool_driver_new(const struct conf *conf, uint64_t seed)
+uint32_t
+pool_driver_serves(const struct manager *m, uint32_t app)
+{
+	const struct pool_driver *d = (const struct pool_driver *)m;
+	const struct pool *p = &d->pool;
+	const struct app_options *o = &p->apps[app].options;
+	uint32_t room = d->conf->max_processes;
+
+	for (uint32_t i = 0; i < d->conf->apps_len; i++)
+		if (i != app)
+			room -= MIN(room, app_processes(&p->apps[i]));
+	/* A connection has other apps give up idle processes. */
+	return MAX(MIN(room, o->max_processes), 1) * o->concurrency;
+}
+
+void
+pool_drivers_new(const struct conf *conf, uint64_t seed, uint32_t hosts,
+    struct manager **out)
 {
 	static const struct manager_ops ops = {
 		.started = driver_started,
@@ -909,29 +937,41 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 		.tick = driver_tick,
 		.fini = driver_fini,
 	};
-	struct pool_driver *d = result_alloc(1, sizeof(*d));
-	uint32_t requests;
+	struct prng seeds = { .state = seed };
+	struct pool_driver *d, *former = NULL;
 
-	d->conf = conf;
-	d->seed = seed;
-	conf_pool_limits(conf, &d->limits);
-	requests = d->limits.conns + 1;
-	for (size_t i = 0; i < conf->apps_len; i++)
-		requests += conf->apps[i].listen.backlog;
-	d->manager = (struct manager){
-		.ops = &ops,
-		.name = "apppoold",
-		.workers = d->limits.processes,
-		.requests = requests,
-	};
-	d->memory = result_alloc(1, pool_memory(&d->limits));
-	d->backlogs = result_alloc(d->limits.apps, sizeof(*d->backlogs));
-	d->links = result_alloc(requests, sizeof(*d->links));
-	d->conn_of = result_alloc(requests, sizeof(*d->conn_of));
-	d->request_of = result_alloc(d->limits.conns, sizeof(*d->request_of));
-	for (size_t i = 0; i < conf->apps_len; i++) {
-		ilist_init(&d->backlogs[i].requests);
-		d->backlogs[i].room = conf->apps[i].listen.backlog;
+	for (uint32_t host = 0; host < hosts; host++, former = d) {
+		d = result_alloc(1, sizeof(*d));
+		d->conf = conf;
+		d->seed = host == 0 ? seed : prng_next(&seeds);
+		conf_pool_limits(conf, &d->limits);
+		d->manager = (struct manager){
+			.ops = &ops,
+			.name = "apppoold",
+			.first = host * d->limits.processes,
+			.workers = d->limits.processes,
+			.requests = d->limits.conns + 1,
+		};
+		d->memory = result_alloc(1, pool_memory(&d->limits));
+		d->backlogs =
+		    result_alloc(d->limits.apps, sizeof(*d->backlogs));
+		d->needs = result_alloc(d->limits.apps, sizeof(*d->needs));
+		d->request_of =
+		    result_alloc(d->limits.conns, sizeof(*d->request_of));
+		for (size_t i = 0; i < conf->apps_len; i++) {
+			ilist_init(&d->backlogs[i].requests);
+			d->backlogs[i].room = conf->apps[i].listen.backlog;
+			d->manager.requests += d->backlogs[i].room;
+		}
+		if (former == NULL) {
+			size_t n = (size_t)hosts * d->manager.requests;
+
+			d->links = result_alloc(n, sizeof(*d->links));
+			d->conn_of = result_alloc(n, sizeof(*d->conn_of));
+		} else {
+			d->links = former->links;
+			d->conn_of = former->conn_of;
+		}
+		out[host] = &d->manager;
 	}
-	return &d->manager;
 }

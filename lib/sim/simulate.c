@@ -41,6 +41,7 @@ struct options {
 	const char *trace; /* NULL: none */
 	const char *svg; /* NULL: none */
 	struct profile profile;
+	struct balancer_spec balancer;
 	tspan start_time;
 	tspan length; /* 0: as long as the profile or the trace is */
 	uint64_t seed;
@@ -234,6 +235,22 @@ words_read_profile(const char *text, struct profile *out)
 	return NULL;
 }
 
+static const char *
+words_read_balancer(const char *text, struct balancer_spec *out)
+{
+	struct call c = { 0 };
+	size_t kind =
+	    call_cut(&c, text, balancer_names, BALANCER_ROUNDROBIN + 1);
+
+	if (kind > BALANCER_ROUNDROBIN || c.count > 1 ||
+	    (c.count == 1 && strcmp(c.parts[0], "blind") != 0))
+		return "write leastconn, random2 or roundrobin, and :blind "
+		       "behind it for one without agent checks";
+	out->kind = (enum balancer_kind)kind;
+	out->blind = c.count == 1;
+	return NULL;
+}
+
 /* --- the options -------------------------------------------------------- */
 
 _Noreturn static void
@@ -285,6 +302,7 @@ options_parse(struct options *o, const struct given *given)
 {
 	const char *why = NULL;
 	bool clients, rate, profile;
+	uint64_t n;
 
 	*o = (struct options){
 		.given = given, .start_time = DEFAULT_START_TIME, .seed = 1
@@ -293,6 +311,16 @@ options_parse(struct options *o, const struct given *given)
 		const char *text = g->value, *valid = NULL;
 
 		switch (g->id) {
+		case SIMULATE_BALANCER:
+			valid = words_read_balancer(text, &o->balancer);
+			break;
+		case SIMULATE_HOSTS:
+			if (!number_parse(text, strlen(text), &n) || n == 0 ||
+			    n > BALANCER_HOSTS_MAX)
+				valid = "write a number from 1 to 10000";
+			else
+				o->balancer.hosts = (uint32_t)n;
+			break;
 		case SIMULATE_FOR:
 			if (!conf_parse_span(text, &o->length))
 				valid = WRITE_SPAN;
@@ -340,6 +368,9 @@ options_parse(struct options *o, const struct given *given)
 		why = "clients come when they have been served: no --profile";
 	else if (!clients && options_find(o, SIMULATE_THINK, NULL) != NULL)
 		why = "it is clients who think: --think goes with --clients";
+	else if (o->balancer.hosts == 0 &&
+	    options_find(o, SIMULATE_BALANCER, NULL) != NULL)
+		why = "a balancer has hosts: --balancer goes with --hosts";
 	if (why != NULL)
 		errx(EX_USAGE, "simulate: %s", why);
 }
@@ -399,8 +430,8 @@ options_load_app(const struct options *o, const struct conf *conf,
 			places += conf->apps[i].pool.max_processes;
 		if (places > conf->max_processes)
 			share *= conf->max_processes / places;
-		out->rate = share * app->pool.max_processes *
-		    app->pool.concurrency * 1e9 /
+		out->rate = share * MAX(o->balancer.hosts, 1) *
+		    app->pool.max_processes * app->pool.concurrency * 1e9 /
 		    (double)load_service_mean(&out->service);
 	}
 	if (!app->pool.sessions)
@@ -476,7 +507,9 @@ static void
 simulate_play(
     const struct conf *conf, const struct simulation *s, struct result *out)
 {
-	struct manager *core = pool_driver_new(conf, s->load.seed);
+	struct manager *core = s->balancer.hosts == 0
+	    ? pool_driver_new(conf, s->load.seed)
+	    : balancer_new(&s->balancer, conf, s->load.seed);
 
 	if (!engine_run(&s->load, s->start_time, core, out))
 		exit(EX_DATAERR);
@@ -493,10 +526,10 @@ verdict_fits(const struct result_app *r)
 
 /* Without trying other numbers. */
 static void
-verdict_judge(const struct conf *conf, const struct load_spec *load,
+verdict_judge(const struct conf *conf, const struct simulation *s,
     const struct result *r, size_t app, struct verdict *out)
 {
-	const struct load_app *l = &load->apps[app];
+	const struct load_app *l = &s->load.apps[app];
 	const struct result_app *a = &r->apps[app];
 	double busy = r->length > 0 ? a->work / (double)r->length : 0;
 	unsigned max = conf->apps[app].pool.max_processes;
@@ -509,7 +542,8 @@ verdict_judge(const struct conf *conf, const struct load_spec *load,
 		busy = l->clients * service / (service + think);
 	}
 	*out = (struct verdict){
-		.needed = busy / conf->apps[app].pool.concurrency,
+		.needed = busy / conf->apps[app].pool.concurrency /
+		    MAX(s->balancer.hosts, 1),
 		.allowed = MIN(max, conf->max_processes),
 	};
 	if (a->arrived == 0)
@@ -604,6 +638,7 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 {
 	/* Standard input cannot be played again. */
 	bool once = of->load.trace != NULL && strcmp(of->load.trace, "-") == 0;
+	const uint32_t hosts = MAX(of->balancer.hosts, 1);
 	uint32_t sum = 0;
 
 	for (size_t app = 0; app < conf->apps_len; app++) {
@@ -611,8 +646,8 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 		struct search s;
 		uint32_t high, n;
 
-		verdict_judge(conf, &of->load, r, app, v);
-		r->apps[app].max_processes = v->allowed;
+		verdict_judge(conf, of, r, app, v);
+		r->apps[app].max_processes = v->allowed * hosts;
 		sum += v->allowed;
 		if (v->kind <= VERDICT_FITS || once)
 			continue;
@@ -634,7 +669,7 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 		if (v->ceiling == conf->max_processes)
 			v->ceiling = 0;
 	}
-	r->total.max_processes = MIN(sum, conf->max_processes);
+	r->total.max_processes = MIN(sum, conf->max_processes) * hosts;
 }
 
 /* --- the command -------------------------------------------------------- */
@@ -693,6 +728,7 @@ simulate_run(const char *file, bool json, const struct given *options)
 		exit(EX_CONFIG);
 	s.config = conf->file;
 	s.start_time = o.start_time;
+	s.balancer = o.balancer;
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
 	options_load(&o, conf, apps, &s.load);
 	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));

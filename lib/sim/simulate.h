@@ -362,13 +362,16 @@ struct manager_ops {
 	tstamp (*due)(const struct manager *m);
 	void (*tick)(struct manager *m, tstamp now);
 	void (*fini)(struct manager *m);
+	/* May be NULL. The request is over in whatever way. */
+	void (*ended)(struct manager *m, uint32_t request);
 };
 
 /* The first member of whatever a manager is. */
 struct manager {
 	const struct manager_ops *ops;
 	const char *name; /* as the result calls it: "apppoold", "php-fpm …" */
-	uint32_t workers; /* numbers it may use */
+	uint32_t first; /* worker; of a host behind a balancer also over 0 */
+	uint32_t workers; /* numbers it may use, from `first` on */
 	uint32_t requests; /* that may be there at once */
 	struct engine *engine; /* set before started() */
 };
@@ -410,13 +413,53 @@ void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
 /*
  * The core as the daemon drives it, with a backlog in front of each app such as
- * the kernel has. conf must outlive it; seed: of the core's own jitters.
+ * the kernel has. conf must outlive it; seed: of the core's own jitters. As
+ * many hosts as wanted: the first, undone last, has what they share.
  */
-struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
+void pool_drivers_new(const struct conf *conf, uint64_t seed, uint32_t hosts,
+    struct manager **out);
+
+static inline struct manager *
+pool_driver_new(const struct conf *conf, uint64_t seed)
+{
+	struct manager *m;
+
+	pool_drivers_new(conf, seed, 1, &m);
+	return m;
+}
+
+/* Connections that the app can serve at a time, as `apppoolctl agent` says. */
+uint32_t pool_driver_serves(const struct manager *m, uint32_t app);
+
+/* --- balancer.c: many hosts --------------------------------------------- */
+
+enum balancer_kind {
+	BALANCER_LEASTCONN, /* the host with the fewest connections */
+	BALANCER_RANDOM2, /* of two hosts drawn at random, the same */
+	BALANCER_ROUNDROBIN, /* the hosts in turn */
+};
+
+struct balancer_spec {
+	uint32_t hosts; /* at most BALANCER_HOSTS_MAX */
+	enum balancer_kind kind;
+	bool blind; /* it asks no agent, and keeps no queue */
+};
+
+#define BALANCER_HOSTS_MAX 10000
+
+/*
+ * Hosts with this configuration behind a balancer, which sends each as many
+ * connections of an app at a time as its agent has reported, every 2 s, and
+ * keeps all others in one queue. A host that has finished one gets the first
+ * of them.
+ */
+struct manager *balancer_new(
+    const struct balancer_spec *spec, const struct conf *conf, uint64_t seed);
 
 /* --- words.c: numbers, times and loads as they are shown ---------------- */
 
-extern const char *const service_names[], *const profile_names[];
+extern const char *const service_names[], *const profile_names[],
+					      *const balancer_names[];
 
 struct words {
 	char text[96];
@@ -446,8 +489,8 @@ enum verdict_kind {
 /* Whether the processes of an app suffice, and if not, how many would. */
 struct verdict {
 	enum verdict_kind kind;
-	double needed; /* processes that are busy if nobody waits; a mean */
-	uint32_t allowed; /* by the app and by the ceiling over all */
+	double needed; /* processes busy on a host if nobody waits; a mean */
+	uint32_t allowed; /* by the app and by the ceiling over all; a host's */
 	bool tried;
 	/* Bounds that would do; 0: as it is, or none that was tried would. */
 	uint32_t min_processes; /* where starts take too long */
@@ -459,6 +502,7 @@ struct simulation {
 	const char *config; /* a file */
 	struct load_spec load;
 	tspan start_time;
+	struct balancer_spec balancer; /* no hosts: there is none */
 	const struct verdict *verdicts; /* of the apps; NULL: there are none */
 };
 
@@ -491,7 +535,9 @@ enum simulate_option {
 	SIMULATE_RATE,
 	SIMULATE_SERVICE,
 	SIMULATE_THINK,
+	SIMULATE_BALANCER,
 	SIMULATE_FOR,
+	SIMULATE_HOSTS,
 	SIMULATE_PROFILE,
 	SIMULATE_SEED,
 	SIMULATE_START_TIME,

@@ -31,7 +31,8 @@ view_waste(const struct result_app *r)
 
 /* "short of processes: 1.64 …", without an end of line. */
 static void
-text_verdict(const struct verdict *v, const struct result_app *r, FILE *out)
+text_verdict(
+    const struct verdict *v, bool hosts, const struct result_app *r, FILE *out)
 {
 	bool own = v->min_processes != 0 || v->max_processes != 0;
 	bool over = v->kind == VERDICT_OVERLOADED;
@@ -39,9 +40,9 @@ text_verdict(const struct verdict *v, const struct result_app *r, FILE *out)
 	(void)fputs(verdict_words[v->kind].text, out);
 	if (v->kind == VERDICT_IDLE)
 		return;
-	(void)fprintf(out, ": %s busy processes needed%s, %u allowed",
-	    words_number(v->needed).text, over ? "" : " on average",
-	    v->allowed);
+	(void)fprintf(out, ": %s busy processes needed%s%s, %u allowed",
+	    words_number(v->needed).text, hosts ? " on each host" : "",
+	    over ? "" : " on average", v->allowed);
 	if (!over)
 		(void)fprintf(out, "; p99 waits %s", words_wait(r, 0.99).text);
 	if (!over && result_refusals(r) > 0)
@@ -97,6 +98,10 @@ text_load(const struct simulation *s, const struct result *r, FILE *out)
 			    out, "think %s, ", words_service(&app->think).text);
 		(void)fprintf(out, "%s\n", words_service(&app->service).text);
 	}
+	if (s->balancer.hosts > 0)
+		(void)fprintf(out, "Hosts        %u behind %s%s\n",
+		    s->balancer.hosts, balancer_names[s->balancer.kind],
+		    s->balancer.blind ? ", without agent checks" : "");
 	(void)fprintf(out, "Starts       take %s until ready\n",
 	    words_span(s->start_time).text);
 }
@@ -198,7 +203,7 @@ view_text(const struct simulation *s, const struct result *r, FILE *out)
 		fit = false;
 		if (several)
 			(void)fprintf(out, "%s: ", r->apps[i].name);
-		text_verdict(v, &r->apps[i], out);
+		text_verdict(v, s->balancer.hosts > 0, &r->apps[i], out);
 		(void)fputc('\n', out);
 	}
 	if (fit)
@@ -233,6 +238,12 @@ json_load(struct emit *j, const struct simulation *s)
 	emit_put_string(j, "version", APPPOOL_VERSION);
 	emit_put_string(j, "config", s->config);
 	emit_put_span(j, "start_time", s->start_time);
+	if (s->balancer.hosts > 0) {
+		emit_put_uint(j, "hosts", s->balancer.hosts);
+		emit_put_string(
+		    j, "balancer", balancer_names[s->balancer.kind]);
+		emit_put_bool(j, "agent_checks", !s->balancer.blind);
+	}
 	emit_break(j);
 	emit_key(j, "load");
 	emit_object(j);

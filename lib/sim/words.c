@@ -21,6 +21,12 @@ const char *const profile_names[] = {
 	[PROFILE_RAMP] = "ramp",
 };
 
+const char *const balancer_names[] = {
+	[BALANCER_LEASTCONN] = "leastconn",
+	[BALANCER_RANDOM2] = "random2",
+	[BALANCER_ROUNDROBIN] = "roundrobin",
+};
+
 /* Three places, but for zeros at the end. */
 static struct words
 words_with_unit(double n, const char *unit)

@@ -213,6 +213,39 @@ testAClientIsANumber() {
 
 # ---------------------------------------------------------------- a picture
 
+testHostsServeTogetherWhatOneCannot() {
+	simulate --rate 600 --service 50ms --for 1m
+	assertContains "$(head -n 1 "$DIR/out")" overloaded:
+	simulate --rate 600 --service 50ms --for 1m --hosts 10
+	assertContains "$(head -n 1 "$DIR/out")" 'fits: '
+	assertContains "$(cat "$DIR/out")" 'Hosts        10 behind leastconn'
+	simulate --rate 600 --service 50ms --for 1m --hosts 4
+	assertContains "$(head -n 1 "$DIR/out")" 'needed on each host'
+}
+
+testTheBalancerMakesADifference() {
+	for balancer in roundrobin:blind random2 leastconn; do
+		simulate --hosts 4 --balancer "$balancer" -j
+		python 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["hosts"], r["balancer"], r["agent_checks"], r["load"]["apps"][0]["rate"],
+      r["queue_wait"]["mean"])' "$DIR/out"
+	done >"$DIR/seen"
+	# By default 70 % of 8 processes on each of 4 hosts, for 50 ms each.
+	assertEquals "4 roundrobin False 448
+4 random2 True 448
+4 leastconn True 448" "$(cut -d ' ' -f -4 "$DIR/seen")"
+	cut -d ' ' -f 5 "$DIR/seen" >"$DIR/waits"
+	assertEquals 'the waits become shorter' "$(sort -gru "$DIR/waits")" \
+	    "$(cat "$DIR/waits")"
+}
+
+testABalancerGoesWithHosts() {
+	simulate --balancer leastconn
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/err")" '--balancer goes with --hosts'
+}
+
 testAPictureIsXml() {
 	simulate --rate 50 --profile burst --svg "$DIR/picture.svg"
 	assertEquals 0 $?
@@ -360,6 +393,8 @@ print(len(r["load"]["apps"][0]["name"]), len(r["apps"][0]["name"]))' "$DIR/out")
 testAWrongValueIsToldWithItsOption() {
 	for words in '--rate fast' '--service 5' '--service bimodal:1ms' \
 	    '--service uniform:2s,1s' \
+	    '--hosts 0' '--hosts 10001' '--balancer best' \
+	    '--balancer random2:2' \
 	    '--profile week' '--for 0' '--seed x' '--start-time soon'; do
 		# shellcheck disable=SC2086 # an option and its value
 		simulate $words

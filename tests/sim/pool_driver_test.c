@@ -1,10 +1,11 @@
 /*
- * The core in virtual time: what holds in every configuration, and waiting
- * times that theory knows.
+ * The core in virtual time, alone or on hosts behind a balancer: what holds in
+ * every configuration, and waiting times that theory knows.
  */
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 
 #include "core/prng.h"
 #include "sim/simulate.h"
@@ -17,12 +18,18 @@
 
 static struct result result;
 
+/* The balancer of the next runs; no hosts: none. */
+static struct balancer_spec behind;
+
 static void
 run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
     tspan start_time, struct result *out)
 {
 	result_fini(out);
-	CHECK(engine_run(spec, start_time, pool_driver_new(conf, seed), out));
+	CHECK(engine_run(spec, start_time,
+	    behind.hosts == 0 ? pool_driver_new(conf, seed)
+			      : balancer_new(&behind, conf, seed),
+	    out));
 	help_check_balance(&out->total);
 }
 
@@ -208,6 +215,44 @@ TEST(each_app_is_in_balance)
 	CHECK(refused > 1000 && timed_out > 1000 && lost > 1000);
 }
 
+TEST(each_app_is_in_balance_on_hosts_behind_each_balancer)
+{
+	uint64_t completed = 0, refused = 0;
+
+	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
+		behind = (struct balancer_spec){ .hosts = 1 + seed % 4,
+			.kind = (enum balancer_kind)(seed % 3),
+			.blind = seed % 2 == 0 };
+		run_any(seed, ROUGH, &result);
+		for (size_t i = 0; i < result.apps_len; i++)
+			help_check_balance(&result.apps[i]);
+		CHECK_EQ(0, result.total.unfinished);
+		completed += result.total.completed;
+		refused += result.total.refused;
+	}
+	behind.hosts = 0;
+	CHECK(completed > 100000 && refused > 1000);
+}
+
+TEST(one_host_without_agent_checks_is_as_if_there_were_no_balancer)
+{
+	static struct result alone;
+
+	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
+		run_any(seed, ROUGH, &alone);
+		behind = (struct balancer_spec){ .hosts = 1, .blind = true };
+		run_any(seed, ROUGH, &result);
+		behind.hosts = 0;
+		CHECK_EQ(alone.events, result.events);
+		for (size_t i = 0; i < alone.apps_len; i++) {
+			result.apps[i].name = alone.apps[i].name;
+			CHECK(memcmp(&alone.apps[i], &result.apps[i],
+				  sizeof(alone.apps[i])) == 0);
+		}
+	}
+	result_fini(&alone);
+}
+
 /* --- what theory knows -------------------------------------------------- */
 
 /* The values differ by so many percent at most; the seed is fixed. */
@@ -254,6 +299,62 @@ TEST(eight_processes_make_wait_as_theory_has_it)
 	/* The waits over 0 are exponential. */
 	check_about(log(busy / 0.01) * service / (8 - work),
 	    (double)histogram_share(&result.total.wait, 0.99), 4);
+}
+
+static double
+mean_wait(const struct result *r)
+{
+	return r->total.wait.sum / (double)r->total.wait.total;
+}
+
+/* M/M/8: the queue of the balancer is that of one pool. */
+TEST(four_hosts_with_agent_checks_make_wait_as_one_of_their_size)
+{
+	double work = 6.4, service = 20e6;
+
+	behind = (struct balancer_spec){ .hosts = 4 };
+	run_one("min_processes = 2 max_processes = 2 max_queue = 10000",
+	    "exponential:20ms", 320, 3000, &result);
+	behind.hosts = 0;
+	check_about(
+	    erlang_c(8, work) * service / (8 - work), mean_wait(&result), 3);
+}
+
+/* E2/M/1: each host gets every second of the connections. */
+TEST(two_hosts_in_turn_without_agent_checks_make_wait_as_theory_has_it)
+{
+	double service = 20e6, load = 0.8, root = 0.5;
+
+	for (unsigned i = 0; i < 100; i++)
+		root = pow(2 * load / (2 * load + 1 - root), 2);
+	behind = (struct balancer_spec){
+		.hosts = 2, .kind = BALANCER_ROUNDROBIN, .blind = true
+	};
+	run_one("min_processes = 1 max_processes = 1 max_queue = 10000",
+	    "exponential:20ms", 80, 10000, &result);
+	behind.hosts = 0;
+	check_about(root / (1 - root) * service, mean_wait(&result), 3);
+}
+
+/* Without agent checks a connection stays with the host that it was sent to. */
+TEST(waits_are_shorter_the_more_a_balancer_knows)
+{
+	static const struct balancer_spec ranks[] = {
+		{ 10, BALANCER_ROUNDROBIN, true },
+		{ 10, BALANCER_RANDOM2, true },
+		{ 10, BALANCER_LEASTCONN, true },
+		{ 10, BALANCER_LEASTCONN, false },
+	};
+	double before = INFINITY;
+
+	for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
+		behind = ranks[i];
+		run_one("min_processes = 8 max_processes = 8",
+		    "exponential:50ms", 1280, 60, &result);
+		CHECK(mean_wait(&result) < before * 0.8);
+		before = mean_wait(&result);
+	}
+	behind.hosts = 0;
 }
 
 /* Sessions of few processes are places as those of many. */
