@@ -139,7 +139,8 @@ service_listen(struct service *s, const struct listener_spec *spec, bool shared,
 	l->acceptor.listener.inherited = shared;
 	l->service = s;
 	l->number = number;
-	counter_tune(l->acceptor.listener.fd);
+	counter_tune(l->acceptor.listener.fd, COUNTER_VANISHED_IDLE,
+	    COUNTER_VANISHED_MOST);
 	if (l->acceptor.listener.kind == LISTENER_UNIX)
 		(void)fdpass_refuse(l->acceptor.listener.fd);
 	acceptor_start(&l->acceptor);

@@ -87,7 +87,8 @@ counter_listener_begin(struct counter_listener *l)
 	socklen_t len = l->listener.addrlen;
 	in_port_t port = at.in6.sin6_port;
 
-	counter_tune(l->listener.fd);
+	counter_tune(
+	    l->listener.fd, COUNTER_VANISHED_IDLE, COUNTER_VANISHED_MOST);
 	(void)address_format(
 	    &at.any, len, l->address.listens, sizeof(l->address.listens));
 	if (at.any.sa_family == AF_INET6 &&

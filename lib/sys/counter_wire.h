@@ -65,21 +65,30 @@ struct counter_figures {
 #define COUNTER_BACKLOG 4096
 #define COUNTER_MODE 0666
 
+/* Seconds after which a host that vanished gives its locks back. */
+#define COUNTER_VANISHED_IDLE 10
+#define COUNTER_VANISHED_MOST 20
+
 /*
- * Sets the options that connections inherit from their listener: replies are
- * not held back, and the locks of a machine that vanished are given back after
- * 60 s and 6 x 10 s.
+ * Sets the options of a TCP connection, or of a listener for all that come by
+ * it: lines are not held back, and a connection ends if the other host answers
+ * nothing for `most` seconds, be it questions of TCP, which it is asked after
+ * `idle` seconds of silence, or lines, for which the kernel would try it for a
+ * quarter of an hour.
  */
 static inline void
-counter_tune(int fd)
+counter_tune(int fd, int idle, int most)
 {
-	const int on = 1, idle = 60, every = 10;
+	const int on = 1, every = idle > 1 ? idle / 2 : 1;
+	const unsigned most_ms = 1000 * (unsigned)most;
 	const struct linger no_linger = { 0 };
 
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
+	(void)setsockopt(
+	    fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &most_ms, sizeof(most_ms));
 	(void)setsockopt(
 	    fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
 }
