@@ -113,6 +113,8 @@ struct limiter_figures {
 	uint64_t full; /* answers QUEUE_FULL */
 	uint64_t timed_out; /* answers TIMEOUT */
 	uint64_t unreachable; /* requests without an answer */
+	uint64_t lost; /* locks, with their connections */
+	unsigned down; /* servers that are passed over */
 };
 
 struct group {

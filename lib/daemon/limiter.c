@@ -15,6 +15,7 @@
 
 #include "core/action.h"
 #include "daemon/counter.h"
+#include "sys/counter_wire.h"
 #include "sys/serverlist.h"
 
 /* How long a server has to take a connection. */
@@ -26,8 +27,12 @@
 /* No locks are asked for so long after no server answered, or no memory. */
 #define LIMITER_REST TSPAN_SECONDS(1)
 
-/* A server that took no connection is left alone for so long. */
-#define DOWN_REST TSPAN_SECONDS(1)
+/* From one probe of a server that is down to the next. */
+#define PROBE_INTERVAL TSPAN_SECONDS(1)
+
+/* Seconds after which the connection to a host that vanished has ended. */
+#define VANISHED_IDLE 1
+#define VANISHED_MOST 3
 
 /* Idle connections that are kept for the next requests. */
 #define IDLE_MAX 16
@@ -45,6 +50,13 @@ enum lock_state {
 	LOCK_HELD, /* fd -1: its connection is lost, which the core ignores */
 	LOCK_RELEASING,
 };
+
+/*
+ * A session goes on when its lock is lost, and so the next server must count it
+ * before it lets others in: it is asked with limits that always allow it, and
+ * has no place for others until the sessions are as few as their limit.
+ */
+#define REGAIN_LIMITS "2147483647 2147483647"
 
 /* A connection, and the lock it may hold. */
 struct lock {
@@ -64,14 +76,21 @@ struct lock {
 	uint32_t token; /* its number in the core */
 	unsigned server; /* SERVER_OLD: none of today's */
 	bool used; /* it was idle before this request */
+	/*
+	 * A lock that is lost, or at a server behind, and its successor. When
+	 * the successor is held, too, the session has both: or else other hosts
+	 * would take the place there.
+	 */
+	struct lock *successor, *predecessor;
+	bool probe; /* whether the server answers is all there is to ask */
 	enum lock_state state;
 	char line[LINE_SIZE];
 	size_t len;
 };
 
 struct limit_server {
-	bool down; /* it took no connection when it was last tried */
-	tstamp retry_at; /* of one that is down: by one request a second */
+	bool down; /* it was lost, and has answered no probe yet */
+	bool probed; /* a probe is under way */
 	struct log_rate loss, recovery;
 };
 
@@ -82,16 +101,17 @@ struct limiter {
 	unsigned nservers; /* 1 to SERVERLIST_MAX */
 	struct limit_server servers[SERVERLIST_MAX]; /* as in limit */
 	char request[512];
+	char regain[512];
 	TAILQ_HEAD(, lock) idle;
 	unsigned nidle;
 	struct lock **tokens; /* by token; NULL: free */
 	uint32_t ntokens;
-	unsigned unasked; /* requests that are asked anew by this timer */
+	bool gather; /* locks are lost, or not at the first server */
+	unsigned succeeding; /* successors that are not held yet; and then */
+	unsigned unasked; /* requests that are asked anew, by this timer */
 	struct timer again;
 	struct log_rate rate;
 };
-
-static void limiter_request(struct limiter *l, unsigned server, tstamp now);
 
 /* --- servers -------------------------------------------------------------- */
 
@@ -103,14 +123,55 @@ limiter_server(const struct limiter *l, unsigned server)
 	return l->limit->local ? "local" : l->limit->servers[server].name;
 }
 
-/* The first server from `from` on that may be tried; or nservers. */
+/* The first server that is not down; or nservers. */
 static unsigned
-limiter_next_server(const struct limiter *l, unsigned from, tstamp now)
+limiter_first_server(const struct limiter *l)
 {
-	while (from < l->nservers && l->servers[from].down &&
-	    now < l->servers[from].retry_at)
-		from++;
-	return from;
+	unsigned server = 0;
+
+	while (server < l->nservers && l->servers[server].down)
+		server++;
+	return server;
+}
+
+static void
+limiter_later(struct limiter *l, tstamp at)
+{
+	timer_advance(&l->group->sup->loop.timers, &l->again, at);
+}
+
+static void
+limiter_lost(struct limiter *l, unsigned server, const char *why, tstamp now)
+{
+	struct limit_server *v = &l->servers[server];
+
+	if (v->down)
+		return;
+	v->down = true;
+	l->group->locks.down++;
+	limiter_later(l, now + PROBE_INTERVAL);
+	/* The only server's answer is told by limiter_unreachable(). */
+	if (l->nservers > 1)
+		log_limited(&v->loss, now, LOG_LEVEL_WARN,
+		    "%s: limit: %s: %s; it is passed over until it is back",
+		    l->group->conf->name, limiter_server(l, server), why);
+}
+
+static void
+limiter_found(struct limiter *l, unsigned server, tstamp now)
+{
+	struct limit_server *v = &l->servers[server];
+
+	if (server == SERVER_OLD || !v->down)
+		return;
+	v->down = false;
+	l->group->locks.down--;
+	l->gather = true;
+	limiter_later(l, now);
+	if (l->nservers > 1)
+		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
+		    "%s: limit: %s: it is back", l->group->conf->name,
+		    limiter_server(l, server));
 }
 
 /* --- connections ---------------------------------------------------------- */
@@ -142,6 +203,18 @@ lock_free(struct lock *k)
 		TAILQ_REMOVE(&l->idle, k, next);
 		l->nidle--;
 	}
+	if (k->probe)
+		l->servers[k->server].probed = false;
+	if (k->predecessor != NULL) {
+		k->predecessor->successor = NULL;
+		l->succeeding -= k->state != LOCK_HELD;
+		if (l->succeeding == 0 && l->unasked > 0)
+			limiter_later(l, 0);
+	}
+	if (k->successor != NULL && k->successor->state == LOCK_HELD)
+		k->successor->predecessor = NULL;
+	else if (k->successor != NULL)
+		lock_free(k->successor);
 	l->tokens[k->token] = NULL;
 	k->limiter = NULL;
 	if (!k->dialing)
@@ -165,49 +238,54 @@ limiter_unreachable(
 	    open ? "let in without it" : "held back");
 }
 
+static bool
+lock_is_former(const struct lock *k)
+{
+	return k->successor != NULL && k->successor->state == LOCK_HELD;
+}
+
 /*
- * The connection is of no use any more, and a lock that it held is lost. A
- * request without an answer is told so; or elsewhere: the connection could not
- * be made, or has ended, and the request goes to the same server if that may
- * have ended the connection while it was idle, else to the next.
+ * The connection is of no use any more. A lock that it held is asked for anew.
+ * A request without an answer is told so; or elsewhere: the connection could
+ * not be made, or has ended, and the request goes to the same server if that
+ * may have ended the connection while it was idle, else to the next.
  */
 static void
 lock_end(struct lock *k, const char *why, bool elsewhere, tstamp now)
 {
 	struct limiter *l = k->limiter;
 	const char *app = l->group->conf->name;
-	bool asked = k->state <= LOCK_ASKING;
-	unsigned next = l->nservers;
-	struct limit_server *v;
+	bool asked = k->state <= LOCK_ASKING && !k->probe;
+	bool again = false;
 
+	if (k->state == LOCK_HELD && lock_is_former(k)) {
+		lock_free(k);
+		return;
+	}
 	if (k->state == LOCK_HELD) {
-		/* The server has given the lock to another client by now. */
+		l->group->locks.lost++;
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
 		    app, limiter_server(l, k->server), why);
 		lock_disconnect(k);
+		l->gather = true;
+		limiter_later(l, now);
 		return;
 	}
-	if (asked && elsewhere && k->used) {
-		next = k->server;
-	} else if (asked && elsewhere) {
-		v = &l->servers[k->server];
-		v->retry_at = now + DOWN_REST;
-		/* The only server's answer is told below. */
-		if (!v->down && l->nservers > 1)
-			log_limited(&v->loss, now, LOG_LEVEL_WARN,
-			    "%s: limit: %s: %s; it is passed over until it is "
-			    "back",
-			    app, limiter_server(l, k->server), why);
-		v->down = true;
-		next = limiter_next_server(l, k->server + 1, now);
+	if (asked && elsewhere) {
+		if (!k->used)
+			limiter_lost(l, k->server, why, now);
+		again = limiter_first_server(l) < l->nservers;
 	}
-	/* why may be the line that it has. */
-	if (asked && next == l->nservers)
+	if (again)
+		limiter_later(l, now);
+	if (k->predecessor != NULL)
+		l->gather = l->gather || again;
+	else if (again)
+		l->unasked++;
+	else if (asked) /* why may be the line that it has */
 		limiter_unreachable(l, k->server, why, now);
 	lock_free(k);
-	if (next < l->nservers)
-		limiter_request(l, next, now);
 }
 
 static void
@@ -215,7 +293,8 @@ lock_late(struct timer *t, tstamp now)
 {
 	struct lock *k = TIMER_OWNER(t, struct lock, late);
 
-	lock_end(k, "it does not answer", k->state == LOCK_CONNECTING, now);
+	k->used = false;
+	lock_end(k, "it does not answer", true, now);
 }
 
 /* --- questions ------------------------------------------------------------ */
@@ -254,6 +333,38 @@ lock_idle(struct lock *k)
 	k->state = LOCK_IDLE;
 }
 
+/* Gives back what the session had before this lock. */
+static void
+lock_end_former(struct lock *k, tstamp now)
+{
+	struct lock *former = k->predecessor;
+
+	if (former == NULL)
+		return;
+	k->predecessor = former->successor = NULL;
+	lock_say(former, LOCK_RELEASING, "RELEASE\n", 0, now);
+}
+
+/* The core's lock is this one now, which has just been granted. */
+static void
+lock_succeed(struct lock *k, tstamp now)
+{
+	struct limiter *l = k->limiter;
+	struct lock *former = k->predecessor;
+	uint32_t token = k->token;
+
+	k->token = former->token;
+	former->token = token;
+	l->tokens[k->token] = k;
+	l->tokens[token] = former;
+	l->succeeding--;
+	lock_end_former(former, now);
+	if (former->io.fd == -1)
+		lock_free(former);
+	if (l->succeeding == 0)
+		limiter_later(l, now);
+}
+
 /* --- answers -------------------------------------------------------------- */
 
 /* Reads the one line that answers a question, and does what it says. */
@@ -285,18 +396,26 @@ lock_hear(struct lock *k, tstamp now)
 	/* Nothing follows: a connection has one question at a time. */
 	*end = '\0';
 	k->len = 0;
+	limiter_found(k->limiter, k->server, now);
 	timed_out = strcmp(k->line, "TIMEOUT") == 0;
 	if (k->state == LOCK_RELEASING) {
+		lock_idle(k);
+	} else if (k->probe) {
+		k->limiter->servers[k->server].probed = k->probe = false;
 		lock_idle(k);
 	} else if (asking && strcmp(k->line, "LOCKED") == 0) {
 		k->state = LOCK_HELD;
 		lock_expect(k, TSTAMP_NEVER);
+		if (k->predecessor != NULL) {
+			lock_succeed(k, now);
+			return;
+		}
 		g->locks.asked--;
 		g->locks.held++;
 		g->locks.granted++;
 		pool_lock_answered(
 		    &g->sup->pool, g->app, LIMIT_GRANTED, k->token, 0, now);
-	} else if (asking &&
+	} else if (asking && k->predecessor == NULL &&
 	    (timed_out || strcmp(k->line, "QUEUE_FULL") == 0)) {
 		lock_idle(k);
 		g->locks.asked--;
@@ -314,7 +433,6 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct lock *k = LOOP_OWNER(io, struct lock, io);
 	struct limiter *l = k->limiter;
-	struct limit_server *v = &l->servers[k->server];
 	int error = 0;
 	socklen_t len = sizeof(error);
 
@@ -332,12 +450,12 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 		lock_end(k, strerror(error), true, now);
 		return;
 	}
-	if (v->down && l->nservers > 1)
-		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
-		    "%s: limit: %s: it is back", l->group->conf->name,
-		    limiter_server(l, k->server));
-	v->down = false;
-	lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
+	if (k->probe)
+		lock_say(k, LOCK_ASKING, "STATS\n", 0, now);
+	else if (k->predecessor != NULL)
+		lock_say(k, LOCK_ASKING, l->regain, 0, now);
+	else
+		lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
 }
 
 /* --- connecting ----------------------------------------------------------- */
@@ -350,6 +468,8 @@ lock_dial_work(struct lane_job *job)
 
 	k->io.fd = socket(
 	    k->addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (k->io.fd != -1 && k->addr.ss_family != AF_UNIX)
+		counter_tune(k->io.fd, VANISHED_IDLE, VANISHED_MOST);
 	if (k->io.fd == -1 ||
 	    (connect(k->io.fd, (struct sockaddr *)&k->addr, k->addr_len) ==
 		    -1 &&
@@ -407,31 +527,18 @@ lock_new(struct limiter *l, unsigned server)
 	return k;
 }
 
-/*
- * Asks for a lock by an idle connection to this server, or by a new one as soon
- * as that is made. Idle ones to others end.
- */
+/* Connects, to ask as soon as that is done. */
 static void
-limiter_request(struct limiter *l, unsigned server, tstamp now)
+lock_dial(struct lock *k, unsigned server, tstamp now)
 {
+	struct limiter *l = k->limiter;
 	struct supervisor *s = l->group->sup;
-	struct lock *k = NULL;
 
-	while (!l->servers[server].down &&
-	    (k = TAILQ_FIRST(&l->idle)) != NULL && k->server != server)
-		lock_free(k);
-	if (k != NULL) {
-		TAILQ_REMOVE(&l->idle, k, next);
-		l->nidle--;
-		lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
-		return;
-	}
-	k = lock_new(l, server);
-	if (k == NULL) {
-		limiter_unreachable(l, server, strerror(ENOMEM), now);
-		return;
-	}
-	l->servers[server].retry_at = now + DOWN_REST;
+	k->state = LOCK_CONNECTING;
+	k->server = server;
+	k->used = false;
+	k->error = 0;
+	k->len = 0;
 	lock_expect(k, now + CONNECT_TIMEOUT);
 	if (l->limit->local) {
 		k->io.fd = poolcounter_join(s);
@@ -452,22 +559,102 @@ limiter_request(struct limiter *l, unsigned server, tstamp now)
 		lock_dial_done(&k->dial, now);
 }
 
+/*
+ * Asks for a lock by an idle connection to this server, or by a new one as soon
+ * as that is made. Idle ones to others end.
+ */
+static void
+limiter_request(struct limiter *l, unsigned server, tstamp now)
+{
+	struct lock *k = NULL;
+
+	while (!l->servers[server].down &&
+	    (k = TAILQ_FIRST(&l->idle)) != NULL && k->server != server)
+		lock_free(k);
+	if (k != NULL) {
+		TAILQ_REMOVE(&l->idle, k, next);
+		l->nidle--;
+		lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
+		return;
+	}
+	k = lock_new(l, server);
+	if (k == NULL)
+		limiter_unreachable(l, server, strerror(ENOMEM), now);
+	else
+		lock_dial(k, server, now);
+}
+
 /* --- the limiter ---------------------------------------------------------- */
 
 /* Where all servers are down, the first is as good as any. */
 static void
 limiter_ask_any(struct limiter *l, tstamp now)
 {
-	limiter_request(l, limiter_next_server(l, 0, now) % l->nservers, now);
+	limiter_request(l, limiter_first_server(l) % l->nservers, now);
+}
+
+/*
+ * Has all locks and requests at the first server that is not down: there the
+ * other hosts have theirs. Requests are asked when the server knows the locks.
+ */
+static void
+limiter_gather(struct limiter *l, tstamp now)
+{
+	const unsigned server = limiter_first_server(l);
+
+	l->gather = false;
+	for (uint32_t n = 0; n < l->ntokens && server < l->nservers; n++) {
+		struct lock *k = l->tokens[n], *successor;
+
+		if (k == NULL || k->server == SERVER_OLD || k->probe ||
+		    lock_is_former(k) ||
+		    (k->predecessor != NULL && k->state != LOCK_HELD) ||
+		    (k->server == server &&
+			(k->state != LOCK_HELD || k->io.fd != -1)))
+			continue;
+		if (k->state <= LOCK_ASKING) {
+			lock_free(k);
+			l->unasked++;
+		} else if (k->state == LOCK_HELD) {
+			/* One that is asked for may be at another server. */
+			if (k->successor != NULL)
+				lock_free(k->successor);
+			successor = lock_new(l, server);
+			if (successor == NULL)
+				return;
+			successor->predecessor = k;
+			k->successor = successor;
+			l->succeeding++;
+			lock_dial(successor, server, now);
+		}
+	}
 }
 
 static void
-limiter_ask_anew(struct timer *t, tstamp now)
+limiter_go_on(struct timer *t, tstamp now)
 {
 	struct limiter *l = TIMER_OWNER(t, struct limiter, again);
+	unsigned unasked;
 
-	for (; l->unasked > 0; l->unasked--)
+	if (l->gather)
+		limiter_gather(l, now);
+	/* What fails at once comes back with the next turn. */
+	unasked = l->succeeding > 0 ? 0 : l->unasked;
+	l->unasked -= unasked;
+	for (; unasked > 0; unasked--)
 		limiter_ask_any(l, now);
+	for (unsigned i = 0;
+	     i < l->nservers && l->group->conf->limit.server != NULL; i++) {
+		struct limit_server *v = &l->servers[i];
+		struct lock *k = v->down && !v->probed ? lock_new(l, i) : NULL;
+
+		if (v->down)
+			limiter_later(l, now + PROBE_INTERVAL);
+		if (k == NULL)
+			continue;
+		k->probe = v->probed = true;
+		lock_dial(k, i, now);
+	}
 }
 
 static bool
@@ -516,7 +703,7 @@ limiter_configure(struct group *g, tstamp now)
 		}
 		l->group = g;
 		TAILQ_INIT(&l->idle);
-		timer_init(&l->again, limiter_ask_anew);
+		timer_init(&l->again, limiter_go_on);
 	} else {
 		moved = !limiter_same_servers(l->limit, limit);
 		key = strcmp(l->limit->key, limit->key) != 0;
@@ -532,22 +719,25 @@ limiter_configure(struct group *g, tstamp now)
 		k = l->tokens[n];
 		if (k == NULL)
 			continue;
-		if (moved)
-			k->server = SERVER_OLD;
 		if ((moved || key) && k->state <= LOCK_ASKING) {
+			l->unasked += k->predecessor == NULL && !k->probe;
 			lock_free(k);
-			l->unasked++;
+		} else if (moved) {
+			k->server = SERVER_OLD;
 		}
 	}
-	if (l->unasked > 0)
-		timer_set(&g->sup->loop.timers, &l->again, now);
-	if (moved)
+	limiter_later(l, now);
+	if (moved) {
 		memset(l->servers, 0, sizeof(l->servers));
+		g->locks.down = 0;
+	}
 	l->nservers = limit->local ? 1 : limit->servers_len;
 	conf_free(l->config);
 	l->config = conf_ref(g->config);
 	l->limit = limit;
 	/* The original knows whole seconds only. */
+	(void)snprintf(l->regain, sizeof(l->regain),
+	    "ACQ4ME %s " REGAIN_LIMITS "\n", limit->key);
 	(void)snprintf(l->request, sizeof(l->request), "ACQ4ME %s %u %u %.*f\n",
 	    limit->key, limit->workers, limit->maxqueue,
 	    limit->timeout % TSPAN_SECONDS(1) == 0 ? 0 : 3,
@@ -567,7 +757,10 @@ limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	l->group->locks.asked++;
-	limiter_ask_any(l, now);
+	if (l->succeeding > 0)
+		l->unasked++;
+	else
+		limiter_ask_any(l, now);
 }
 
 void
@@ -578,6 +771,9 @@ limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
 
 	assert(k != NULL && k->state == LOCK_HELD);
 	g->locks.held--;
+	if (k->successor != NULL)
+		lock_free(k->successor);
+	lock_end_former(k, now);
 	if (k->io.fd == -1) {
 		lock_free(k);
 		return;
@@ -588,7 +784,11 @@ limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
 unsigned
 limiter_descriptors(const struct conf_app *conf)
 {
+	unsigned each = conf->limit.servers_len > 1 ? 2 : 1;
+
+	/* Each lock may have a successor at another server. */
 	return conf->limit.server == NULL
 	    ? 0
-	    : conf->pool.max_processes * conf->pool.concurrency + IDLE_MAX;
+	    : each * conf->pool.max_processes * conf->pool.concurrency +
+		IDLE_MAX;
 }

@@ -150,11 +150,13 @@ testALimitGoesOnWithTheCounterThatFollowsOneThatDied() {
 	kill -KILL "$counter"
 	await said 'a lock was lost with its connection'
 	await another_counter "$counter"
+	await status_is 1 counter processing
 	open_gate first
 	granted=$(status apps web limit granted)
 	floods --unix "$DIR/web.sock" --count 4 --min answered=4
 	await has_granted "$granted"
 	await status_is 0 apps web limit held
+	await status_is 0 counter processing
 }
 
 # another_counter PID: another one runs than that.

@@ -96,4 +96,56 @@ testALimitGoesToTheNextServerAndBack() {
 	assertEquals 'the return is told once' 1 "$(times_said ': it is back')"
 }
 
+testAServerThatDoesNotAnswerIsPassedOver() {
+	three_servers
+	key=$(key_of_b)
+	starts "limit = \"$C,$A,$B $key 1 9 1s\"" app web
+	# shellcheck disable=SC2030 # for counter_pid alone
+	b_counter=$(POOL=$B_PID && counter_pid)
+	pause_process "$b_counter"
+	floods --unix "$DIR/web.sock" --count 3 --min answered=3
+	assertEquals '3 0 1' \
+	    "$(status apps web limit granted,unreachable,servers_down)"
+	kill -CONT "$b_counter"
+	await status_is 0 apps web limit servers_down
+}
+
+# processing NAME: locks that the counter of this daemon has given.
+processing() {
+	"$BUILD/tests/e2e/look" "$DIR/$1.sock" "$LIMIT" counter processing
+}
+
+processing_are() {
+	[ "$(processing a) $(processing b) $(processing c)" = "$1" ]
+}
+
+# The sum of two is 1.
+one_of_the_others_has_it() {
+	[ $(($(processing a) + $(processing c))) -eq 1 ]
+}
+
+b_has_it_too() {
+	[ "$(processing b)" -eq 1 ] && one_of_the_others_has_it
+}
+
+testALockThatALostServerHadIsCountedByTheNextAndThenByTheOneThatIsBack() {
+	three_servers
+	key=$(key_of_b)
+	limited "$key"
+	hold_at first
+	await processing_are '0 1 0'
+	stop_process "$B_PID"
+	await one_of_the_others_has_it
+	other=$(APPPOOL_COUNTER=$A,$B,$C "$BUILD/tests/e2e/locker" /dev/null \
+	    "$key" 1 1 0 me)
+	assertEquals 'another client finds the place taken' QUEUE_FULL "$other"
+	assertEquals '1 1' "$(status apps web limit lost,servers_down)"
+	counting b "$B"
+	await b_has_it_too
+	open_gate first
+	behind
+	await processing_are '0 0 0'
+	assert_none_lost
+}
+
 . tests/e2e/lib.sh
