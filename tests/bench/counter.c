@@ -26,8 +26,14 @@
  * Then resident memory for 4,000 keys held by 1,000 connections, and how long
  * hand-overs to an app take while the same daemon's counter is idle and under
  * full load.
+ *
+ * Last, three counters at three addresses, and processes of three hosts, which
+ * take and give back the slots of a limit by libapppool, 10,000 operations a
+ * second together. One counter is killed, and started again. Counted are locks
+ * that were granted beyond the limit, and clients that got no answer.
  */
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -37,7 +43,9 @@
 #include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +53,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../support/aims.h"
 #include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/endpoint.h"
@@ -52,6 +61,9 @@
 #include "../support/options.h"
 #include "../support/proc.h"
 #include "../support/samples.h"
+#include "core/prng.h"
+#include "sys/loop.h"
+#include "worker/apppool.h"
 
 /* --- servers ------------------------------------------------------------ */
 
@@ -487,6 +499,174 @@ beside_all(struct counter_bench *c)
 	app_times(c, "idle again");
 }
 
+/* --- several hosts ------------------------------------------------------ */
+
+enum {
+	HOSTS = 3,
+	HOST_THREADS = 8,
+	SLOTS = 12, /* sessions that the limit allows, each with a key */
+	HOSTS_RATE = 10000, /* locks and releases a second, of all hosts */
+	HOSTS_SECONDS = 9, /* a third before the death, a third without */
+	LOCK_PATIENCE = 2000, /* milliseconds that a client waits */
+	LATE = 1100, /* likewise; for a probe, and to connect */
+};
+
+/* What all processes of the hosts count together. */
+struct tallies {
+	_Atomic tspan event; /* when a counter was lost or came back */
+	_Atomic tspan
+	    latest; /* longest from there to a lock beyond the limit */
+	atomic_int running[SLOTS];
+	atomic_int most; /* with one key */
+	atomic_long operations, waits, full, anew, unanswered, lost, beyond;
+};
+
+static struct tallies *tallies;
+
+static void
+at_most(_Atomic tspan *most, tspan value)
+{
+	tspan seen = *most;
+
+	while (
+	    value > seen && !atomic_compare_exchange_weak(most, &seen, value))
+		continue;
+}
+
+/* Takes a slot, and gives it back after a third of the time to the next. */
+static void
+slot_once(unsigned long n, tspan period)
+{
+	const struct timespec hold = { .tv_nsec = (long)(period / 3) };
+	char name[32], key[32];
+	tspan began = clock_now();
+	int slot, rc, others;
+
+	(void)snprintf(name, sizeof(name), "page %lu", n);
+	(void)apppool_slot_key(key, sizeof(key), "work", name, SLOTS);
+	slot = atoi(strchr(key, ':') + 1);
+	/* Of a server that has died another one is asked, as workers do. */
+	while (
+	    (rc = apppool_lock(key, 1, 100, LOCK_PATIENCE, APPPOOL_ME)) == -1 &&
+	    clock_now() - began < TSPAN_MSECONDS(2 * LOCK_PATIENCE))
+		tallies->anew++;
+	if (rc != APPPOOL_LOCKED) {
+		*(rc == -1 ? &tallies->unanswered : &tallies->full) += 1;
+		return;
+	}
+	others = tallies->running[slot]++;
+	if (others > 0) {
+		tallies->beyond++;
+		at_most(&tallies->latest, clock_now() - tallies->event);
+	}
+	if (others >= tallies->most)
+		tallies->most = others + 1;
+	(void)nanosleep(&hold, NULL);
+	tallies->running[slot]--;
+	tallies->lost += apppool_unlock(key) == -1;
+	tallies->operations += 2;
+}
+
+static void *
+slots_for_a_while(void *arg)
+{
+	const tspan period =
+	    TSPAN_SECONDS(2 * HOSTS * HOST_THREADS) / HOSTS_RATE;
+	struct prng *prng = arg;
+	tstamp next = clock_now() + prng_span(prng, period);
+	tstamp end = clock_now() + TSPAN_SECONDS(HOSTS_SECONDS);
+	struct timespec until;
+
+	for (; next < end; next += period) {
+		until = clock_timespec(next);
+		(void)clock_nanosleep(
+		    CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+		slot_once(prng_next(prng) % 1000, period);
+	}
+	return NULL;
+}
+
+static pid_t
+host_start(unsigned host)
+{
+	struct prng prngs[HOST_THREADS];
+	pthread_t threads[HOST_THREADS];
+	pid_t pid = bench_fork();
+
+	if (pid != 0)
+		return pid;
+	for (unsigned i = 0; i < HOST_THREADS; i++) {
+		prngs[i].state = host * HOST_THREADS + i;
+		if (pthread_create(
+			&threads[i], NULL, slots_for_a_while, &prngs[i]) != 0)
+			errx(EX_OSERR, "no thread");
+	}
+	for (unsigned i = 0; i < HOST_THREADS; i++)
+		(void)pthread_join(threads[i], NULL);
+	_exit(0);
+}
+
+static void
+hosts_all(struct counter_bench *c)
+{
+	const struct timespec third = { .tv_sec = HOSTS_SECONDS / 3 };
+	char program[PATHS], address[HOSTS][64], list[HOSTS * 64] = "", any[64];
+	const char *argv[] = { program, "-l", NULL, NULL };
+	pid_t counters[HOSTS], hosts[HOSTS];
+	double rate;
+
+	tallies = mmap(NULL, sizeof(*tallies), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (tallies == MAP_FAILED)
+		err(EX_OSERR, "mmap");
+	bench_program(
+	    "../../../libexec/apppool-counter", program, sizeof(program));
+	bench_address(&c->bench, "tcp", any, sizeof(any));
+	for (int i = 0; i < HOSTS; i++) {
+		(void)snprintf(address[i], sizeof(address[i]), "127.0.0.%d%s",
+		    i + 1, strchr(any, ':'));
+		(void)strlcat(list, i > 0 ? "," : "", sizeof(list));
+		(void)strlcat(list, address[i], sizeof(list));
+		argv[2] = address[i];
+		counters[i] =
+		    bench_spawn(c->bench.folder, argv, c->bench.server_cpu);
+	}
+	(void)nanosleep(&(struct timespec){ .tv_nsec = 300000000 }, NULL);
+	if (apppool_counter(list) == -1)
+		err(EX_SOFTWARE, "%s", list);
+	for (unsigned i = 0; i < HOSTS; i++)
+		hosts[i] = host_start(i);
+	(void)nanosleep(&third, NULL);
+	tallies->event = clock_now();
+	(void)kill(counters[0], SIGKILL);
+	(void)waitpid(counters[0], NULL, 0);
+	(void)nanosleep(&third, NULL);
+	argv[2] = address[0];
+	tallies->event = clock_now();
+	counters[0] = bench_spawn(c->bench.folder, argv, c->bench.server_cpu);
+	for (int i = 0; i < HOSTS; i++)
+		(void)waitpid(hosts[i], NULL, 0);
+	for (int i = 0; i < HOSTS; i++) {
+		(void)kill(counters[i], SIGKILL);
+		(void)waitpid(counters[i], NULL, 0);
+	}
+	rate = (double)tallies->operations / HOSTS_SECONDS;
+	printf("\nthree hosts with %d clients, %d slots, a counter killed and "
+	       "back:\n"
+	       "ops/s %.0f, denied %ld, asked anew %ld, unanswered %ld, locks "
+	       "lost %ld,\nbeyond the limit %ld (%d with one key at most, the "
+	       "last %.0f ms after an event)\n",
+	    HOSTS * HOST_THREADS, SLOTS, rate, tallies->full, tallies->anew,
+	    tallies->unanswered, tallies->lost, tallies->beyond, tallies->most,
+	    (double)tallies->latest / 1e6);
+	aims_note(rate, ">=", HOSTS_RATE * 0.95,
+	    "counter operations a second of three hosts");
+	aims_note((double)tallies->unanswered, "<=", 0,
+	    "clients without an answer when a counter dies");
+	aims_note((double)tallies->latest / 1e6, "<=", LATE,
+	    "ms from its loss or return to the last lock too many");
+}
+
 /* --- all ---------------------------------------------------------------- */
 
 static void
@@ -529,6 +709,7 @@ main(int argc, char **argv)
 		load_all(&c, &loads[i]);
 	memory_all(&c);
 	beside_all(&c);
+	hosts_all(&c);
 	for (int i = 0; i < LOCKSERVERS; i++)
 		if (c.present[i])
 			lockserver_stop(&c.servers[i]);
