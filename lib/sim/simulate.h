@@ -411,6 +411,14 @@ enum engine_refusal {
 /* No worker holds the request. */
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
+/* The manager finds so many workers more to be needed; or fewer, wrapped. */
+void engine_need(struct engine *e, uint32_t app, uint32_t by);
+
+/* The manager keeps this wait. */
+void engine_promise(struct engine *e, uint32_t app, tspan wait);
+
+/* --- driver.c: the core ------------------------------------------------- */
+
 /*
  * The core as the daemon drives it, with a backlog in front of each app such as
  * the kernel has. conf must outlive it; seed: of the core's own jitters. As
