@@ -334,6 +334,35 @@ check_sum(struct build *b)
 		    (uintmax_t)sum, b->conf->max_processes);
 }
 
+/* Of close_delay the longer counts: that of the app, or that of all. */
+static void
+check_delays(struct build *b)
+{
+	static const char why[] =
+	    "close_delay is not shorter than the daemon's stop_timeout, in "
+	    "which clients are served after it";
+	struct conf *conf = b->conf;
+	tspan of_all = conf->close_delay;
+
+	if (of_all > 0 && of_all >= conf->stop_timeout &&
+	    both_sound(b, NULL, "close_delay", "stop_timeout"))
+		build_say(b, NULL, SAID_MISTAKE, "close_delay", "%s", why);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		struct conf_app *app = &conf->apps[i];
+
+		if (app->close_delay > 0 &&
+		    app->close_delay >= conf->stop_timeout &&
+		    build_sound(b, app, "close_delay") &&
+		    build_sound(b, NULL, "stop_timeout"))
+			build_say(
+			    b, app, SAID_MISTAKE, "close_delay", "%s", why);
+		if (app->close_delay > conf->close_delay)
+			conf->close_delay = app->close_delay;
+		if (app->close_delay < of_all)
+			app->close_delay = of_all;
+	}
+}
+
 /* The app (NULL: a global option) that refers to something outside the file. */
 struct outside {
 	struct build *b;
@@ -674,6 +703,7 @@ check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *))
 		    "'%s' is too long for a socket: %zu bytes of at most %zu",
 		    control, strlen(control), sizeof(sun->sun_path) - 1);
 	check_addresses(b);
+	check_delays(b);
 	check_sum(b);
 	if (b->conf->apps_len == 0 && b->conf->counter_len == 0 &&
 	    b->findings->mistakes == 0)

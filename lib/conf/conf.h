@@ -237,6 +237,7 @@ struct conf_app {
 	 */
 	struct app_options pool;
 
+	tspan close_delay; /* the daemon's, if that is longer */
 	bool exit_on_failed;
 	char **needs; /* names of apps; no circle */
 	bool log_requests;
@@ -274,6 +275,7 @@ struct conf {
 	char *pid_file; /* absolute, or NULL */
 	char *dump_file; /* absolute, or NULL */
 	tspan stop_timeout;
+	tspan close_delay; /* the longest of all; under stop_timeout, or 0 */
 
 	/* The user of keepers; keeper_changes: not the daemon's. */
 	bool keeper_changes;

@@ -80,6 +80,7 @@ const struct option options_global[] = {
 	GLOBAL(pid_file, path, NULL, 0, 0),
 	GLOBAL(dump_file, path, NULL, 0, 0),
 	GLOBAL(stop_timeout, span, "30s", 0, LONG),
+	GLOBAL(close_delay, span, "0", 0, LONG),
 	GLOBAL(user, string, NULL, 0, 0),
 	GLOBAL(group, string, NULL, 0, 0),
 };
@@ -182,6 +183,7 @@ const struct option options_app[] = {
 	APP(load_report, load_report, NATIVE, IN_PLACE, flag, "false", 0, 0),
 	APP(stop_signal, stop_signal, ALL, REPLACES, word, "TERM", 0, 0,
 	    .words = type_signal_words + 1),
+	APP(close_delay, close_delay, ALL, IN_PLACE, span, "0", 0, LONG),
 	POOL(stop_timeout, ALL, span, "30s", 0, LONG),
 	POOL(kill_timeout, ALL, span, "5s", 0, LONG),
 	APP(restart_dir, restart_dir, ALL, IN_PLACE, string, "tmp", 0, 0),

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -118,27 +119,39 @@ run_events(struct client *cl)
 
 /* --- health ------------------------------------------------------------- */
 
+/* A reason of a failure, and what stands before it. */
+#define UNWELL_MAX (GROUP_FAILURE_MAX + EVENTS_APP_MAX + 64)
+
 /*
- * Tells why the app cannot serve, if it cannot. One without a minimum needs no
- * process before its first connection.
+ * Why the app is not ready, or, if only that is asked, why it is not alive:
+ * that it has failed; "" if nothing is wrong.
  */
-static void
-tell_unwell(struct client *cl, const struct group *g)
+static const char *
+app_unwell(const struct group *g, bool alive, char buf[UNWELL_MAX])
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
 	const char *name = g->conf->name, *wrong = backlog_wrong_port(g);
+	bool runs = a->phase == APP_RUNNING;
 	char why[GROUP_FAILURE_MAX];
 
 	(void)group_failure(g, why);
-	if (a->phase != APP_RUNNING)
-		client_error(cl, "%s is %s", name, app_state_name(a));
-	else if (wrong[0] != '\0')
-		client_error(cl, "%s: %s", name, wrong);
-	else if (a->failed)
-		client_error(cl, "%s has failed: %s", name, why);
-	else if (app_ready(a) == 0 && a->options.min_processes > 0)
-		client_error(cl, "%s has no ready process%s%s", name,
-		    why[0] == '\0' ? "" : ": ", why);
+	buf[0] = '\0';
+	if (!alive && (!runs || a->leaving.soon != 0))
+		(void)snprintf(
+		    buf, UNWELL_MAX, "%s is %s", name, app_state_name(a));
+	else if (!alive && wrong[0] != '\0')
+		(void)snprintf(buf, UNWELL_MAX, "%s: %s", name, wrong);
+	else if (runs && a->failed)
+		(void)snprintf(buf, UNWELL_MAX, "%s has failed: %s", name, why);
+	else if (!alive && app_ready(a) == 0 && !app_is_ready(a))
+		(void)snprintf(buf, UNWELL_MAX, "%s has no ready process%s%s",
+		    name, why[0] == '\0' ? "" : ": ", why);
+	else if (!alive && !app_is_open(a))
+		(void)snprintf(buf, UNWELL_MAX,
+		    "%s is starting: %" PRIu32 " of %" PRIu32
+		    " processes are ready",
+		    name, app_ready(a), a->options.min_processes);
+	return buf;
 }
 
 /* The answer is one line, of the first app that is not well. */
@@ -146,17 +159,27 @@ static void
 run_health(struct client *cl)
 {
 	const struct supervisor *s = cl->all->sup;
+	const char *name = cl->said.words[1];
+	const bool alive = name != NULL && cl->said.words[2] != NULL;
 	const struct group *g = NULL;
+	const char *why = "";
+	char buf[UNWELL_MAX];
 
-	if (!set_app(cl, cl->said.words[1]))
+	if (alive && strcmp(cl->said.words[2], "alive") != 0) {
+		client_error(cl, "usage: health [APP] or health APP|* alive");
 		return;
-	if (s->stopping)
-		client_error(cl, "the daemon is stopping");
-	while (cl->out.len == 0 && (g = group_next(s, g)) != NULL)
+	}
+	if (!set_app(cl, alive && strcmp(name, "*") == 0 ? NULL : name))
+		return;
+	if (s->stopping && !alive)
+		why = "the daemon is stopping";
+	while (why[0] == '\0' && (g = group_next(s, g)) != NULL)
 		if (cl->app == NULL ? !g->closing
 				    : g == target_lookup(s, cl->app))
-			tell_unwell(cl, g);
-	if (cl->out.len == 0)
+			why = app_unwell(g, alive, buf);
+	if (why[0] != '\0')
+		client_error(cl, "%s", why);
+	else
 		client_tell(cl, "well");
 }
 
@@ -182,7 +205,7 @@ group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 	const uint32_t ready = app_ready(a), least = a->options.min_processes;
 	char why[GROUP_FAILURE_MAX];
 
-	if (g->closing || a->phase != APP_RUNNING) {
+	if (g->closing || a->phase != APP_RUNNING || a->leaving.soon != 0) {
 		if (cl->app != NULL)
 			client_error(cl, "%s is %s", cl->app,
 			    g->closing ? "being removed" : app_state_name(a));

@@ -76,6 +76,8 @@ enum status_has {
 	HAS_IDLE = 1 << 19,
 	HAS_BUSY = 1 << 20,
 	HAS_OUTPUT = 1 << 21,
+	HAS_CLOSING = 1 << 22, /* its close_delay is under way */
+	HAS_READY = 1 << 23, /* it has not left the file */
 };
 
 struct status_worker {
@@ -160,6 +162,8 @@ struct status_app {
 	tspan failure_age;
 	const char *state;
 	tspan state_for; /* so long */
+	tspan closing_in;
+	bool ready;
 	const char *handoff;
 	struct app_options options;
 	struct group_resizing size;

@@ -148,6 +148,7 @@ take_app(
 {
 	const struct conf_app *conf = g->conf;
 	const char *wrong = backlog_wrong_port(g);
+	const tstamp closes = tstamp_min(g->hold.close.at, st->sup->close.at);
 	const struct app_listener *l;
 	char why[GROUP_FAILURE_MAX];
 
@@ -161,6 +162,13 @@ take_app(
 	else if (conf->handoff != CONF_HANDOFF_NONE)
 		a->has |= HAS_CLIENTS | HAS_SESSIONS | HAS_WAITING;
 	take_figures(a, &st->sup->pool, st->at);
+	a->ready = group_is_ready(g);
+	if (!g->closing || st->sup->stopping)
+		a->has |= HAS_READY;
+	if (closes != TSTAMP_NEVER) {
+		a->has |= HAS_CLOSING;
+		a->closing_in = closes > st->at ? closes - st->at : 0;
+	}
 	a->size = g->size;
 	if (g->size.set)
 		a->has |= HAS_RESIZED;

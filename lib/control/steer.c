@@ -478,18 +478,27 @@ hold_goes_on(struct client *cl, struct progress *out)
 {
 	struct target *t = &cl->targets->list[0];
 	const struct app *a = chosen_app(cl);
+	const struct group *g = cl->all->sup->groups[t->app];
 	char ended[40] = "", stuck[64] = "";
 	uint32_t n;
 
 	if (a == NULL)
 		return false;
-	if (a->phase == APP_RUNNING) {
+	if (a->phase == APP_RUNNING && a->leaving.soon == 0) {
 		client_error(cl, "%s runs again", t->name);
 		return false;
 	}
 	/* Processes may be started for what waits. */
 	if (app_living(a) > t->of)
 		t->of = app_living(a);
+	if (a->phase == APP_RUNNING) {
+		out->of = (uint32_t)(g->conf->close_delay / TSPAN_SECONDS(1));
+		out->done = out->of -
+		    (uint32_t)((g->hold.close.at - loop_now(&g->sup->loop)) /
+			TSPAN_SECONDS(1));
+		out->what = "seconds of close_delay over";
+		return true;
+	}
 	if (!a->leaving.at_rest) {
 		*out =
 		    (struct progress){ t->of - app_living(a), t->of, "ended" };
@@ -512,9 +521,10 @@ steer_hold(struct client *cl, struct group *g, enum process_end why, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
 
-	if (why == END_STOPPED || a->phase == APP_RUNNING) {
+	if (why == END_STOPPED ||
+	    (a->phase == APP_RUNNING && a->leaving.soon != END_STOPPED)) {
 		hold_begin(g, why, now);
-	} else if (a->leaving.why != why) {
+	} else if (a->phase == APP_RUNNING || a->leaving.why != why) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 		return;
 	}
@@ -559,8 +569,11 @@ steer_resume(
     struct client *cl, struct group *g, enum process_end why, tstamp now)
 {
 	const bool resume = why == END_DRAINED;
+	const bool soon = g->hold.close.at != TSTAMP_NEVER;
 
-	if (resume ? g->hold.stopped : g->hold.muted) {
+	if (soon         ? g->hold.why != why
+		: resume ? g->hold.stopped
+			 : g->hold.muted) {
 		client_error(cl, "%s is %s, and not %s: %s has it run again",
 		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]),
 		    process_end_names[why], resume ? "start" : "resume");
@@ -573,7 +586,7 @@ steer_resume(
 		    g->conf->name);
 		return;
 	}
-	if (g->hold.stopped || g->hold.muted)
+	if (g->hold.stopped || g->hold.muted || soon)
 		hold_resume(g, now);
 	client_wait_while(cl, run_goes_on);
 }

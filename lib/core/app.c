@@ -33,6 +33,7 @@ app_enter(struct app *a, enum app_event e)
 	assert(phases[a->phase][e] != HOLE);
 	a->phase = phases[a->phase][e];
 	a->leaving.at_rest = false;
+	a->leaving.soon = 0;
 	a->touched |= MARK_ALL;
 }
 
@@ -142,6 +143,8 @@ app_state_name(const struct app *a)
 {
 	if (a->phase >= APP_CLOSING)
 		return "stopping";
+	if (a->leaving.soon != 0)
+		return a->leaving.soon == END_DRAINED ? "draining" : "stopping";
 	if (a->phase != APP_RUNNING && a->leaving.why == END_DRAINED)
 		return a->leaving.at_rest ? "drained" : "draining";
 	if (a->phase != APP_RUNNING)

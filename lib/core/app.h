@@ -394,6 +394,7 @@ struct app_state {
 
 /* How an app is held, or leaves. */
 struct app_leaving {
+	uint8_t soon; /* will be held, or the pool stop, for this; 0: no */
 	uint8_t why; /* if held: enum process_end of its processes */
 	bool at_rest; /* held, and no process is left but stuck ones */
 	bool ended; /* its time, `by`, has come */
@@ -513,6 +514,15 @@ static inline bool
 app_rolling(const struct app *a)
 {
 	return a->rollout.state == ROLLOUT_UNDER_WAY;
+}
+
+/* Whether a balancer should send the app connections. */
+static inline bool
+app_is_open(const struct app *a)
+{
+	return a->phase == APP_RUNNING && a->leaving.soon == 0 && !a->failed &&
+	    (a->announced || app_rolling(a)) &&
+	    (app_ready(a) > 0 || app_is_ready(a));
 }
 
 /*

@@ -178,6 +178,15 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 }
 
 void
+pool_app_hold_soon(
+    struct pool *p, uint32_t app, enum process_end why, tstamp now)
+{
+	settle_at(p, now);
+	p->apps[app].leaving.soon = (uint8_t)why;
+	settle_app(p, app);
+}
+
+void
 pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
 {
 	struct app *a = &p->apps[app];

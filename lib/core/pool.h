@@ -69,6 +69,14 @@ void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
 void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 
 /*
+ * The app runs, and will be held for this reason, or END_SHUTDOWN: the pool
+ * will stop. It goes on as before, but no balancer should send it connections.
+ * 0: it goes on running.
+ */
+void pool_app_hold_soon(
+    struct pool *p, uint32_t app, enum process_end why, tstamp now);
+
+/*
  * The app is held: it serves what waits, its processes leave, and none is
  * started but for what waits; NEWS_AT_REST comes when none is left.  why:
  * END_DRAINED, nothing more is accepted; or END_STOPPED, after that or at once,

@@ -31,7 +31,8 @@ enum option_id {
 	OPTION_NUMBER = 'n',
 	OPTION_VERBOSE = 'v',
 	OPTION_YES = 'y',
-	OPTION_INTERVAL = SIMULATE_END,
+	OPTION_ALIVE = SIMULATE_END,
+	OPTION_INTERVAL,
 	OPTION_OPENMETRICS,
 	OPTION_PATH,
 	OPTION_TIMEOUT,
@@ -53,6 +54,8 @@ static const struct command_option {
 	{ OPTION_NUMBER, COMMAND_EVENTS, "-n N",
 	    "begin with the newest N events (20)" },
 	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", "go on with new events" },
+	{ OPTION_ALIVE, COMMAND_HEALTH, "--alive",
+	    "only tell apps that have failed" },
 	{ OPTION_NUMBER, COMMAND_LOGS, "-n N",
 	    "begin with the newest N lines (20)" },
 	{ OPTION_FOLLOW, COMMAND_LOGS, "-f", "go on with new lines" },
@@ -116,10 +119,10 @@ static const char *const more[COMMANDS] = {
 			   "refusals, reloads, EVENT of workers.\n"
 			   "With -j: an object a line.",
 	[COMMAND_HEALTH] =
-	    "Exit status 0: each app, or this one, has a ready "
-	    "process. 1: one has none, has\n"
-	    "failed, or is stopped or drained; a line says which. 69: "
-	    "no daemon.",
+	    "Exit status 0: each app, or this one, is ready for clients. 1: "
+	    "one starts, has\n"
+	    "failed, or is stopped or drained, or will be; a line says which. "
+	    "69: no daemon.",
 	[COMMAND_HELP] = "Needs no daemon.",
 	[COMMAND_LISTENERS] = "They are written as in pool.conf.",
 	[COMMAND_LOGS] = "Standard output and standard error of all processes, "
@@ -458,6 +461,11 @@ run_line(struct line *l)
 			*end++ = "-f";
 		return ask_daemon(&l->daemon, words, stdout);
 	case COMMAND_HEALTH:
+		if (line_value(l, OPTION_ALIVE) != NULL) {
+			words[1] = l->nargs > 0 ? l->words[1] : "*";
+			words[2] = "alive";
+			l->words = words;
+		}
 		l->daemon.timeout = PATIENCE;
 		break;
 	case COMMAND_METRICS:

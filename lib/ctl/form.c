@@ -266,6 +266,7 @@ put_app(struct text *out, json_t *app)
 	    "\n{name}: {state}, {handoff}[ by {accept_by}][, {listen}][, next "
 	    "start in {backoff_until:t}]\n"
 	    "[{+state_for}  {state} since {state_for:a} ({state_for:t} ago)\n]"
+	    "[  close_delay: accepts clients for another {closing_in:t}\n]"
 	    "[{?sockets_restored}  socket files put back: {sockets_restored}\n]"
 	    "  processes {processes}/{max_processes} (min {min_processes}): "
 	    "{starting} starting, [{+sessions}{idle} idle, {active} active]"

@@ -23,7 +23,15 @@
 #include "daemon/counter.h"
 #include "daemon/worker.h"
 
-/* --- failures ------------------------------------------------------------ */
+/* --- readiness and failures ---------------------------------------------- */
+
+bool
+group_is_ready(const struct group *g)
+{
+	return !g->sup->stopping && !g->closing &&
+	    app_is_open(&g->sup->pool.apps[g->app]) &&
+	    backlog_wrong_port(g)[0] == '\0';
+}
 
 void
 group_failed(struct group *g, const char *fmt, ...)
@@ -264,6 +272,7 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	TAILQ_INIT(&g->starts.queued);
 	TAILQ_INIT(&g->parking.idle);
 	TAILQ_INIT(&g->parking.stirred);
+	timer_init(&g->hold.close, hold_close);
 	timer_init(&g->starts.rest, NULL);
 	timer_init(&g->backlog.timer, backlog_time_to_look);
 	timer_init(&g->parking.timer, parking_expire);
@@ -371,6 +380,7 @@ static void
 apps_close(struct group *g, tstamp now)
 {
 	g->closing = true;
+	timer_set(&g->sup->loop.timers, &g->hold.close, TSTAMP_NEVER);
 	pool_app_close(&g->sup->pool, g->app, now);
 	parking_leave(g, now);
 	accepting_leave(g, now);
@@ -511,7 +521,9 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		if (g == NULL || former == NULL || former == g)
 			continue;
 		/* Held as the former group is, which leaves now. */
-		if (former->hold.stopped)
+		if (former->hold.close.at != TSTAMP_NEVER)
+			hold_begin(g, former->hold.why, now);
+		else if (former->hold.stopped)
 			hold_begin(g, END_STOPPED, now);
 		else if (former->hold.muted)
 			hold_begin(g, END_DRAINED, now);
@@ -584,6 +596,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	/* At the end of stop_timeout the core also ends needed apps. */
 	g->closing = true;
+	timer_set(&s->loop.timers, &g->hold.close, TSTAMP_NEVER);
 	listeners_close_all(&g->listeners);
 	/* Called again when the last of them is closed. */
 	g->over = true;
@@ -599,7 +612,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
 	apps_set_title(s);
-	if (s->stopping) {
+	if (s->pool.phase != POOL_RUNNING) {
 		apps_close_unneeded(s, now);
 	} else {
 		apps_open_lent(s);

@@ -65,6 +65,8 @@ struct group_resizing {
 struct hold {
 	bool muted; /* drained: its listeners stay out of the loop */
 	bool stopped; /* its listeners are closed */
+	struct timer close; /* set: close_delay is under way, and then */
+	enum process_end why; /* it is held for this */
 	struct hold_start *starting; /* under way, while stopped; or NULL */
 	int error; /* of the latest start that failed */
 };
@@ -178,6 +180,9 @@ group_next(const struct supervisor *s, const struct group *g)
 		n++;
 	return n < s->pool.napps ? s->groups[n] : NULL;
 }
+
+/* Whether a balancer should send it connections; see `ready` in the status. */
+bool group_is_ready(const struct group *g);
 
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -400,14 +405,16 @@ bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
 
 /*
  * END_DRAINED: an app that runs is drained. END_STOPPED: any one is stopped,
- * and a start under way comes to nothing.
+ * and a start under way comes to nothing. One that runs goes on doing so for
+ * its close_delay, after which hold.close fires hold_close().
  */
+void hold_close(struct timer *t, tstamp now);
 void hold_begin(struct group *g, enum process_end why, tstamp now);
 
 /*
- * The app runs again; a stopped one, which has no listener left, when a lane
- * has opened those, if that did not fail (hold.error, which is logged) and no
- * stop or reload has come meanwhile.
+ * The app runs again, or goes on running; a stopped one, which has no listener
+ * left, when a lane has opened those, if that did not fail (hold.error, which
+ * is logged) and no stop or reload has come meanwhile.
  */
 void hold_resume(struct group *g, tstamp now);
 

@@ -15,12 +15,12 @@ struct hold_start {
 };
 
 void
-hold_begin(struct group *g, enum process_end why, tstamp now)
+hold_close(struct timer *t, tstamp now)
 {
-	if (why == END_STOPPED && g->hold.starting != NULL)
-		g->hold.starting->wanted = false;
-	if (g->hold.stopped)
-		return;
+	struct group *g = TIMER_OWNER(t, struct group, hold.close);
+	enum process_end why = g->hold.why;
+
+	timer_set(&g->sup->loop.timers, t, TSTAMP_NEVER);
 	g->hold.stopped = why == END_STOPPED;
 	g->hold.muted = !g->hold.stopped;
 	if (g->hold.muted)
@@ -30,6 +30,26 @@ hold_begin(struct group *g, enum process_end why, tstamp now)
 	template_update(g, now);
 	if (g->hold.stopped)
 		accepting_leave(g, now);
+}
+
+void
+hold_begin(struct group *g, enum process_end why, tstamp now)
+{
+	tspan delay = g->conf->close_delay;
+	const struct app *a = &g->sup->pool.apps[g->app];
+
+	if (why == END_STOPPED && g->hold.starting != NULL)
+		g->hold.starting->wanted = false;
+	if (g->hold.stopped)
+		return;
+	g->hold.why = why;
+	if (delay == 0 || a->phase != APP_RUNNING) {
+		hold_close(&g->hold.close, now);
+		return;
+	}
+	if (g->hold.close.at == TSTAMP_NEVER)
+		timer_set(&g->sup->loop.timers, &g->hold.close, now + delay);
+	pool_app_hold_soon(&g->sup->pool, g->app, why, now);
 }
 
 /*
@@ -73,6 +93,11 @@ hold_resume(struct group *g, tstamp now)
 {
 	struct hold_start *h = g->hold.starting;
 
+	if (g->hold.close.at != TSTAMP_NEVER) {
+		timer_set(&g->sup->loop.timers, &g->hold.close, TSTAMP_NEVER);
+		pool_app_hold_soon(&g->sup->pool, g->app, 0, now);
+		return;
+	}
 	if (!g->hold.stopped) {
 		g->hold.muted = false;
 		template_update(g, now);

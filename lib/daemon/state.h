@@ -195,6 +195,7 @@ struct supervisor {
 	uint64_t generation; /* reloads that came into force */
 	struct sampling sampling;
 	struct timer second; /* set while there are connections */
+	struct timer close; /* set: close_delay before the apps close */
 	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */
@@ -247,8 +248,8 @@ int supervisor_open(struct supervisor *s);
 int supervisor_run(struct supervisor *s);
 
 /*
- * The apps serve what waits, within stop_timeout; at_once: the processes end
- * within their kill_timeout.
+ * The apps go on for close_delay, and then serve what waits, within
+ * stop_timeout of now; at_once: the processes end within their kill_timeout.
  */
 void supervisor_stop(struct supervisor *s, bool at_once, tstamp now);
 

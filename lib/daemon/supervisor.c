@@ -34,43 +34,78 @@
 
 /* --- the end ------------------------------------------------------------- */
 
+/* SIGTERM is sent so long before the end. */
+static tspan
+supervisor_grace(const struct conf *conf)
+{
+	tspan grace = 0;
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].pool.kill_timeout > grace)
+			grace = conf->apps[i].pool.kill_timeout;
+	return grace;
+}
+
+/* close_delay is over, or 0: clients that come from now on are too late. */
+static void
+supervisor_close(struct timer *t, tstamp now)
+{
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, close);
+	const struct conf *conf = s->config;
+
+	pool_stop(&s->pool, conf->stop_timeout - conf->close_delay,
+	    supervisor_grace(conf), now);
+	apps_close_unneeded(s, now);
+}
+
 void
 supervisor_stop(struct supervisor *s, bool at_once, tstamp now)
 {
 	const struct conf *conf = s->config;
-	tspan grace = 0; /* SIGTERM is sent so long before the end */
+	tspan grace = supervisor_grace(conf), delay = conf->close_delay;
 	struct group *g = NULL;
 	struct template *t;
+	char closes[64] = "";
 
 	if (at_once ? s->pool.phase == POOL_ENDING : s->stopping)
 		return;
-	for (size_t i = 0; i < conf->apps_len; i++)
-		if (conf->apps[i].pool.kill_timeout > grace)
-			grace = conf->apps[i].pool.kill_timeout;
+	if (delay > 0)
+		(void)snprintf(closes, sizeof(closes),
+		    "; clients are accepted for %g s of that",
+		    tspan_to_seconds(delay));
 	if (at_once)
 		tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
 		    "stopping now, within %g s; the same signal again kills",
 		    tspan_to_seconds(grace));
 	else
 		tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
-		    "stopping, within %g s",
-		    tspan_to_seconds(conf->stop_timeout));
+		    "stopping, within %g s%s",
+		    tspan_to_seconds(conf->stop_timeout), closes);
 	(void)notify_send(
 	    "STOPPING=1\nSTATUS=Stopping%s\nEXTEND_TIMEOUT_USEC=%lld",
 	    at_once ? " now" : "",
 	    (long long)((at_once ? grace : conf->stop_timeout) + END_TIME) /
 		1000);
 	s->stopping = true;
-	if (!at_once) {
-		pool_stop(&s->pool, conf->stop_timeout, grace, now);
-		apps_close_unneeded(s, now);
+	if (!at_once && delay == 0) {
+		supervisor_close(&s->close, now);
 		return;
 	}
+	timer_set(
+	    &s->loop.timers, &s->close, at_once ? TSTAMP_NEVER : now + delay);
 	while ((g = group_next(s, g)) != NULL) {
-		g->closing = true;
-		listeners_close_all(&g->listeners);
-		template_update(g, now);
+		if (at_once) {
+			g->closing = true;
+			timer_set(
+			    &s->loop.timers, &g->hold.close, TSTAMP_NEVER);
+			listeners_close_all(&g->listeners);
+			template_update(g, now);
+		} else if (s->pool.apps[g->app].phase == APP_RUNNING) {
+			pool_app_hold_soon(&s->pool, g->app, END_SHUTDOWN, now);
+		}
 	}
+	if (!at_once)
+		return;
 	TAILQ_FOREACH(t, &s->templates.all, next)
 		worker_signal(t->w, SIGKILL);
 	pool_stop_now(&s->pool, grace, now);
@@ -339,6 +374,7 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	TAILQ_INIT(&s->templates.forks);
 	timer_init(&s->second, waiters_sweep);
 	timer_init(&s->files_timer, restart_files_look);
+	timer_init(&s->close, supervisor_close);
 	timer_init(&s->hangup, supervisor_look_at_terminal);
 	timer_init(&s->reaping.timer, death_reap_some);
 	timer_init(&s->sampling.timer, sampling_round);

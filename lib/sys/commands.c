@@ -14,7 +14,7 @@ const struct command commands[COMMANDS] = {
 	    "stop an app while its clients wait", 1, 1, COMMAND_CHANGES },
 	[COMMAND_EVENTS] = { "events", " [APP|ID]", " [-n N] [-f]",
 	    "show what has happened", 0, 1, COMMAND_SEES },
-	[COMMAND_HEALTH] = { "health", " [APP]", "",
+	[COMMAND_HEALTH] = { "health", " [APP]", " [alive]",
 	    "tell by the exit status whether all is well", 0, 1, COMMAND_SEES },
 	[COMMAND_HELP] = { "help", " [COMMAND]", "",
 	    "show all commands, or one of them", 0, 1, COMMAND_SEES },

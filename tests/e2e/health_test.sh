@@ -69,6 +69,40 @@ testAnAppWithoutAReadyProcessIsNotWell() {
 	assertEquals 0 "$RC"
 }
 
+testAnAppWithoutAllOfItsMinimumStarts() {
+	{
+		echo 'stop_timeout = 1s'
+		# shellcheck disable=SC2016 # the inner shell's
+		server web /bin/sh -c '[ $0 = 0 ] && exec $1; exec sleep 600' \
+		    '{slot}' "$TWORKER" <<-EOF
+		min_processes = 2
+		EOF
+	} | conf
+	pool_run
+	await status_is 1 apps web idle
+	assert_unwell 'web is starting: 1 of 2 processes are ready'
+	assertTrue 'it is not alive' 'ctl health --alive'
+}
+
+testAliveTellsOnlyOfFailedApps() {
+	{
+		app web </dev/null
+		app bad --exit-at-once 3 <<-EOF
+		start_limit = 1
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	assert_unwell "bad has failed: $(status apps bad last_failure)" --alive
+	assert_unwell "bad has failed: $(status apps bad last_failure)" \
+	    --alive bad
+	ctl drain web >/dev/null
+	is_well --alive web || fail "$SAID"
+	pause_process "$POOL"
+	assert_unwell 'not within 5 s' --alive web
+	kill -CONT "$POOL"
+}
+
 testADrainedOrStoppedAppIsNotWell() {
 	starts '' app web
 	ctl drain web >/dev/null

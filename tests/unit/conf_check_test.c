@@ -426,6 +426,15 @@ static const struct fact facts[] = {
 	    "pool.conf:1: app 'a': restart_delay is over "
 	    "restart_delay_max\n",
 	    APP("restart_delay = 2m restart_delay_max = 1m") },
+	{ "a_close_delay_that_is_not_under_stop_timeout_is_a_mistake", 0,
+	    PART "app 'a': close_delay is not shorter than the daemon's "
+		 "stop_timeout",
+	    APP("close_delay = 30s") },
+	{ NULL, 0, PART "option 'close_delay': close_delay is not shorter",
+	    "stop_timeout = 5s close_delay = 5s\n" APP("") },
+	{ NULL, 0, "",
+	    "stop_timeout = 20s close_delay = 5s\n" APP("close_delay = 19s") },
+	{ NULL, 0, "", "stop_timeout = 0\n" APP("") },
 	{ "names_of_apps_have_a_set_of_characters", 0, "",
 	    "app \"A-z_0.9\" { handoff = none command = /bin/true }\n" },
 	{ NULL, 0,

@@ -631,6 +631,8 @@ rig_fact(const char *verb, int64_t first, int64_t second, unsigned words)
 	RIG_FACT("close", pool_app_close(p, a, now));
 	RIG_FACT("drained", pool_app_drained(p, a, now));
 	RIG_FACT("hold", pool_app_hold(p, 0, (enum process_end)a, now));
+	RIG_FACT(
+	    "hold_soon", pool_app_hold_soon(p, 0, (enum process_end)a, now));
 	RIG_FACT("resume", pool_app_resume(p, a, now));
 	RIG_FACT("free", pool_app_free(p, a));
 	RIG_FACT("restart", pool_app_restart(p, a, now));
@@ -696,6 +698,7 @@ rig_figure(const char *name, uint32_t n)
 		{ "processes", app_processes(a) },
 		{ "ready", app_ready(a) },
 		{ "is_ready", app_is_ready(a) },
+		{ "is_open", app_is_open(a) },
 		{ "idle", a->in_state[PROCESS_IDLE] },
 		{ "need", a->promise.need },
 		{ "load", (int64_t)(app_load(a, rig.now) + 0.5) },
