@@ -23,7 +23,8 @@
 enum kind {
 	KIND_PAGE,
 	KIND_HISTORY,
-	KIND_HEALTH,
+	KIND_ALIVE,
+	KIND_READY,
 	KIND_ANSWER, /* the answer to its question, as it is */
 };
 
@@ -49,7 +50,8 @@ static const struct path paths[] = {
 	    ANSWERS_METRICS, true },
 	{ "/history.json", "application/json", KIND_HISTORY, ANSWERS_QUESTIONS,
 	    true },
-	{ "/healthz", plain, KIND_HEALTH, ANSWERS_METRICS, false },
+	{ "/healthz", plain, KIND_ALIVE, ANSWERS_METRICS, false },
+	{ "/readyz", plain, KIND_READY, ANSWERS_METRICS, false },
 };
 
 void
@@ -308,10 +310,19 @@ prefers_openmetrics(const char *accept)
 	return open > 0 && open >= text;
 }
 
-/* The answer for a path; its question q, which may be NULL, is answered. */
+/*
+ * The answer for a path, for this app (NULL: all); its question q, which may be
+ * NULL, is answered.
+ */
 static struct answer
-answer_path(struct answers *all, const struct path *p, const struct question *q)
+answer_path(struct answers *all, const struct path *p, const char *app,
+    const struct question *q)
 {
+	static const unsigned codes[] = {
+		[HEALTH_GOOD] = MHD_HTTP_OK,
+		[HEALTH_BAD] = MHD_HTTP_SERVICE_UNAVAILABLE,
+		[HEALTH_UNKNOWN] = MHD_HTTP_NOT_FOUND,
+	};
 	unsigned code = MHD_HTTP_OK;
 	char *text = NULL;
 	size_t len = 0;
@@ -334,10 +345,9 @@ answer_path(struct answers *all, const struct path *p, const struct question *q)
 		history_write(&all->history, to);
 	else if (p->kind == KIND_ANSWER)
 		(void)fwrite(q->answer, 1, q->answer_len, to);
-	else if (history_write_failed(q->answer, to))
-		code = MHD_HTTP_SERVICE_UNAVAILABLE;
 	else
-		(void)fputs("ok\n", to);
+		code = codes[history_write_health(
+		    q->answer, app, p->kind == KIND_READY, to)];
 	if (fclose(to) != 0) {
 		free(text);
 		text = NULL;
@@ -362,8 +372,8 @@ answers_to(struct answers *all, struct MHD_Connection *connection,
 		p++;
 	if (p == paths + len) {
 		*out = answer_line(all, MHD_HTTP_NOT_FOUND,
-		    "There are /, /status.json, /metrics, /history.json and "
-		    "/healthz.");
+		    "There are /, /status.json, /metrics, /history.json, "
+		    "/healthz and /readyz.");
 		return NULL;
 	}
 	if (p->question != ANSWERS_QUESTIONS) {
@@ -373,6 +383,9 @@ answers_to(struct answers *all, struct MHD_Connection *connection,
 		if (!question_is_answered(q, since))
 			return q;
 	}
-	*out = answer_path(all, p, q);
+	*out = answer_path(all, p,
+	    MHD_lookup_connection_value(
+		connection, MHD_GET_ARGUMENT_KIND, "app"),
+	    q);
 	return NULL;
 }

@@ -142,26 +142,59 @@ copy_label(const struct sample *m, const char *label, char *buf, size_t size)
 	return false;
 }
 
-bool
-history_write_failed(const char *metrics, FILE *to)
+/* Writes why the app is not ready, by its state. */
+static void
+write_unready(const char *metrics, const char *name, FILE *to)
 {
-	const char *comma = "failed: ";
-	char app[NAME_SIZE], state[16];
+	char app[NAME_SIZE], state[16] = "running";
 	struct sample m;
 
-	while (next_sample(&metrics, &m)) {
-		if (!has_name(&m, "state") || m.value == 0 ||
+	while (next_sample(&metrics, &m))
+		if (has_name(&m, "state") &&
+		    copy_label(&m, "app", app, sizeof(app)) &&
+		    strcmp(app, name) == 0)
+			(void)copy_label(&m, "state", state, sizeof(state));
+	if (strcmp(state, "running") == 0)
+		(void)fprintf(to, "%s has no ready process\n", name);
+	else if (strcmp(state, "failed") == 0)
+		(void)fprintf(to, "%s has failed\n", name);
+	else
+		(void)fprintf(to, "%s is %s\n", name, state);
+}
+
+enum health
+history_write_health(const char *metrics, const char *of, bool ready, FILE *to)
+{
+	const char *rest = metrics, *comma = "failed: ";
+	char app[NAME_SIZE], state[16];
+	enum health health = HEALTH_UNKNOWN;
+	struct sample m;
+
+	while (next_sample(&rest, &m)) {
+		if (!has_name(&m, ready ? "ready" : "state") ||
+		    !copy_label(&m, "app", app, sizeof(app)) ||
+		    (of != NULL && strcmp(app, of) != 0))
+			continue;
+		if (health == HEALTH_UNKNOWN)
+			health = HEALTH_GOOD;
+		if (ready && m.value == 0) {
+			write_unready(metrics, app, to);
+			return HEALTH_BAD;
+		}
+		if (ready || m.value == 0 ||
 		    !copy_label(&m, "state", state, sizeof(state)) ||
-		    strcmp(state, "failed") != 0 ||
-		    !copy_label(&m, "app", app, sizeof(app)))
+		    strcmp(state, "failed") != 0)
 			continue;
 		(void)fprintf(to, "%s%s", comma, app);
 		comma = ", ";
+		health = HEALTH_BAD;
 	}
-	if (comma[0] != ',')
-		return false;
-	(void)fputs("\n", to);
-	return true;
+	if (health != HEALTH_UNKNOWN)
+		(void)fputs(health == HEALTH_GOOD ? "ok\n" : "\n", to);
+	else
+		(void)fprintf(
+		    to, "%s\n", of == NULL ? "no app runs" : "no such app");
+	return health;
 }
 
 /* --- steps -------------------------------------------------------------- */

@@ -79,11 +79,19 @@ void history_add(struct history *h, const char *metrics, int64_t now);
 
 void history_write(const struct history *h, FILE *to);
 
+enum health {
+	HEALTH_GOOD,
+	HEALTH_BAD,
+	HEALTH_UNKNOWN, /* there is no app, or none of this name */
+};
+
 /*
- * Writes the names of the apps that have failed, by the metrics, as a line.
- * False: none has, and nothing was written.
+ * Writes by the metrics, as a line, which apps have failed; or, if ready, which
+ * is the first that a balancer should send nothing to, and why; or that there
+ * is none. of: the app that is asked for; NULL: all.
  */
-bool history_write_failed(const char *metrics, FILE *to);
+enum health history_write_health(
+    const char *metrics, const char *of, bool ready, FILE *to);
 
 /* --- answers.c ---------------------------------------------------------- */
 

@@ -76,8 +76,9 @@ fed_is() {
 	    --unix-socket "$DIR/fed.sock" http://fed/status.json)" = "$1" ]
 }
 
-has_healthz() {
-	[ "$(code /healthz)" = "$1" ]
+# has_code CODE PATH: for await.
+has_code() {
+	[ "$(code "$2")" = "$1" ]
 }
 
 testThePageHasAllItNeedsInLessThan60Kilobytes() {
@@ -207,8 +208,32 @@ testHealthzNamesAnAppThatHasFailed() {
 	assertEquals ok "$(cat "$DIR/body")"
 	ask "unix:$DIR/broken.sock" >/dev/null 2>&1
 	await status_is failed apps broken state
-	await has_healthz 503
+	await has_code 503 /healthz
 	assertEquals 'failed: broken' "$(cat "$DIR/body")"
+	assertEquals 503 "$(code '/healthz?app=broken')"
+	assertEquals 200 "$(code '/healthz?app=web')"
+	await has_code 503 '/readyz?app=broken'
+	assertEquals 'broken has failed' "$(cat "$DIR/body")"
+}
+
+testReadyzTellsOfADrainedAppAndHealthzDoesNot() {
+	assertEquals 200 "$(code '/readyz?app=web')"
+	assertEquals ok "$(cat "$DIR/body")"
+	ctl drain web >/dev/null
+	await has_code 503 '/readyz?app=web'
+	assertEquals 'web is drained' "$(cat "$DIR/body")"
+	assertEquals 200 "$(code '/healthz?app=web')"
+	assertEquals 503 "$(code /readyz)"
+	assertEquals 200 "$(code '/readyz?app=fed')"
+	ctl resume web >/dev/null
+	await has_code 200 '/readyz?app=web'
+}
+
+testHealthOfAnUnknownAppIsNotFound() {
+	for name in we webx '' 'web%22%7D' "$(printf '%0300d' 0)"; do
+		assertEquals "$name" '404 404' "$(code "/readyz?app=$name") \
+$(code "/healthz?app=$name")"
+	done
 }
 
 testAnotherPathIsToldWhatThereIs() {

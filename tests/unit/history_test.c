@@ -146,24 +146,54 @@ TEST(text_that_is_no_sample_is_passed_over)
 	check_json("\"a.b\":{\"processes\":[0],\"busy\":[2.5]");
 }
 
-TEST(apps_that_have_failed_are_named)
+static const char states[] = "apppool_state{app=\"a\",state=\"failed\"} 0\n"
+			     "apppool_state{app=\"a\",state=\"draining\"} 1\n"
+			     "apppool_state{app=\"b\",state=\"failed\"} 1\n"
+			     "apppool_state{app=\"c\",state=\"failed\"} 1\n"
+			     "apppool_state{app=\"d\",state=\"running\"} 1\n"
+			     "apppool_ready{app=\"a\"} 0\n"
+			     "apppool_ready{app=\"b\"} 0\n"
+			     "apppool_ready{app=\"d\"} 1\n";
+
+/* A page for one app (NULL: all), and what it says. */
+struct health_case {
+	const char *fact;
+	const char *app;
+	bool ready;
+	enum health health;
+	const char *line;
+};
+
+static const struct health_case health_cases[] = {
+	{ "all_failed_apps_are_named", NULL, false, HEALTH_BAD,
+	    "failed: b, c\n" },
+	{ "a_draining_app_is_alive", "a", false, HEALTH_GOOD, "ok\n" },
+	{ "a_failed_app_is_not_alive", "b", false, HEALTH_BAD, "failed: b\n" },
+	{ "the_first_app_that_is_not_ready_is_named", NULL, true, HEALTH_BAD,
+	    "a is draining\n" },
+	{ "a_failed_app_is_not_ready", "b", true, HEALTH_BAD,
+	    "b has failed\n" },
+	{ "a_running_app_is_ready", "d", true, HEALTH_GOOD, "ok\n" },
+	/* Its samples of readiness are gone. */
+	{ "an_app_that_leaves_the_file_is_unknown", "c", true, HEALTH_UNKNOWN,
+	    "no such app\n" },
+	{ "the_beginning_of_a_name_is_another_app", "", true, HEALTH_UNKNOWN,
+	    "no such app\n" },
+};
+
+static const struct health_case *health_case;
+
+static void
+look_at_health(void)
 {
+	const struct health_case *c = health_case;
 	char *line;
 	size_t len;
 	FILE *to = open_memstream(&line, &len);
 
-	CHECK(!history_write_failed(
-	    "apppool_state{app=\"a\",state=\"failed\"} 0\n"
-	    "apppool_state{app=\"b\",state=\"running\"}"
-	    " 1\n",
-	    to));
-	CHECK(
-	    history_write_failed("apppool_state{app=\"a\",state=\"failed\"} 1\n"
-				 "apppool_state{app=\"b\",state=\"failed\"} "
-				 "1\n",
-		to));
+	CHECK_EQ(c->health, history_write_health(states, c->app, c->ready, to));
 	(void)fclose(to);
-	CHECK_STR("failed: a, b\n", line);
+	CHECK_STR(c->line, line);
 	free(line);
 }
 
@@ -173,6 +203,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	TAILQ_INIT(&history.apps);
 	RUN_ROWS(glances, glance, fact, look_through);
+	RUN_ROWS(health_cases, health_case, fact, look_at_health);
 	check_all();
 	return check_finish();
 }
