@@ -25,6 +25,7 @@ _apppoolctl() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-c | -s) daemon=("${COMP_WORDS[i]}" "${COMP_WORDS[++i]}") ;;
+		--alive | --openmetrics) ;;
 		-n | --[a-z]*) ((i++)) ;;
 		-*) ;;
 		*) [[ -n $command ]] || command=${COMP_WORDS[i]} ;;

@@ -36,6 +36,10 @@
 #define CONF_APPS_MAX 1000
 #define CONF_QUEUE_MAX 1000000
 
+/* Names of apps, options and hosts are made of these. */
+#define CONF_NAME_BYTES \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+
 /* The longest answer of on_full = reply:FILE. */
 #define CONF_REPLY_MAX 65536
 

@@ -19,9 +19,7 @@
 
 #include "conf/conf.h"
 
-/* Names of apps, options and hosts are made of these. */
-#define NAME_BYTES \
-	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+#define NAME_BYTES CONF_NAME_BYTES
 
 /* The longest file of configuration. */
 #define SOURCE_MAX (1024 * 1024)

@@ -1,15 +1,18 @@
 /* The commands of the control socket; see apppoolctl(8). */
 
+#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "control/control.h"
 #include "control/room.h"
+#include "sys/number.h"
 #include "sys/sockets.h"
 
 /* Bytes of a command that are told; who has given it stands behind them. */
@@ -181,6 +184,86 @@ run_health(struct client *cl)
 		client_error(cl, "%s", why);
 	else
 		client_tell(cl, "well");
+}
+
+/* --- agent -------------------------------------------------------------- */
+
+#define BALANCERS_MAX 1000
+
+/*
+ * Puts what HAProxy is to know of the app, for one balancer of so many (0: not
+ * how many connections), and gives its rank: the lowest is the worst.
+ */
+static unsigned
+agent_put(const struct group *g, uint64_t balancers, char buf[UNWELL_MAX])
+{
+	const struct pool *p = &g->sup->pool;
+	const struct app *a = &p->apps[g->app];
+	const struct app_options *o = &a->options;
+	const char *wrong = backlog_wrong_port(g);
+	const uint64_t have =
+	    MAX(pool_may_have(p, g->app, loop_now(&g->sup->loop)), 1);
+	unsigned percent = (unsigned)(100 * have / o->max_processes);
+	char why[GROUP_FAILURE_MAX];
+	int len;
+
+	if (a->phase == APP_RUNNING && (a->failed || wrong[0] != '\0')) {
+		(void)snprintf(buf, UNWELL_MAX, "fail # %s: %s", g->conf->name,
+		    wrong[0] != '\0' ? wrong : group_failure(g, why));
+		return 0;
+	}
+	if (strcmp(app_state_name(a), "stopped") == 0) {
+		(void)snprintf(buf, UNWELL_MAX, "stopped # by operator");
+		return 1;
+	}
+	if (!group_is_ready(g)) {
+		(void)snprintf(buf, UNWELL_MAX, "up 0%%");
+		return 2;
+	}
+	percent = percent == 0 ? 1 : MIN(percent, 100);
+	len = snprintf(buf, UNWELL_MAX, "up %u%%", percent);
+	if (balancers > 0 && o->sessions)
+		(void)snprintf(buf + len, UNWELL_MAX - (size_t)len,
+		    " maxconn:%" PRIu64,
+		    (have * o->concurrency + balancers - 1) / balancers);
+	return 2 + percent;
+}
+
+/* One line; without a name it is that of the app that is worst off. */
+static void
+run_agent(struct client *cl)
+{
+	const struct supervisor *s = cl->all->sup;
+	const char *name = cl->said.words[1];
+	const char *number = name == NULL ? NULL : cl->said.words[2];
+	const struct group *g = NULL;
+	char buf[UNWELL_MAX], worst[UNWELL_MAX] = "up 100%";
+	unsigned least = UINT_MAX;
+	uint64_t balancers = 1;
+
+	if (number != NULL &&
+	    (!number_parse(number, strlen(number), &balancers) ||
+		balancers == 0 || balancers > BALANCERS_MAX)) {
+		client_error(
+		    cl, "usage: agent [APP [BALANCERS]], at most 1000");
+		return;
+	}
+	if (name != NULL && (g = target_lookup(s, name)) == NULL)
+		(void)snprintf(
+		    worst, sizeof(worst), "fail # no app %.64s", name);
+	else if (name != NULL)
+		(void)agent_put(g, balancers, worst);
+	while (name == NULL && (g = group_next(s, g)) != NULL) {
+		unsigned rank = g->closing ? UINT_MAX : agent_put(g, 0, buf);
+
+		if (rank >= least)
+			continue;
+		least = rank;
+		(void)strlcpy(worst, buf, sizeof(worst));
+	}
+	/* A failure may be told in several lines. */
+	worst[strcspn(worst, "\r\n")] = '\0';
+	client_tell(cl, "%s", worst);
 }
 
 /* --- wait --------------------------------------------------------------- */
@@ -598,6 +681,7 @@ command_split(char *line, size_t len, struct command_line *out)
 
 /* All commands but those of steer.c; the arguments end with NULL. */
 static void (*const runs[COMMANDS])(struct client *) = {
+	[COMMAND_AGENT] = run_agent,
 	[COMMAND_APPS] = run_apps,
 	[COMMAND_EVENTS] = run_events,
 	[COMMAND_HEALTH] = run_health,

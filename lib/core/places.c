@@ -90,6 +90,22 @@ places_free(const struct pool *p, uint32_t leaving)
 	return MIN(places, p->limits.processes - used);
 }
 
+uint32_t
+pool_may_have(const struct pool *p, uint32_t app, tstamp now)
+{
+	const struct app *a = &p->apps[app];
+	uint64_t n = app_processes(a);
+
+	if (pool_start_gate(a) > now)
+		return app_ready(a);
+	n += places_free(p, 0);
+	for (uint32_t i = 0; i < p->napps; i++)
+		if (i != app && p->apps[i].phase != APP_FREE)
+			n += MIN(room_list(p, i, 0)->count,
+			    bounds_spare(p, &p->apps[i]));
+	return (uint32_t)MIN(n, a->options.max_processes);
+}
+
 /*
  * Whether one process moved from one app to the other leaves the first with no
  * fewer.  If target_wait tells the needs of both, what each has counts in

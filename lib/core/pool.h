@@ -77,6 +77,13 @@ void pool_app_hold_soon(
     struct pool *p, uint32_t app, enum process_end why, tstamp now);
 
 /*
+ * Processes that the app could have now if connections came: those it has, and
+ * as many as there are places for, free ones or ones of idle processes that
+ * other apps can give. While no start is tried: those that are ready.
+ */
+uint32_t pool_may_have(const struct pool *p, uint32_t app, tstamp now);
+
+/*
  * The app is held: it serves what waits, its processes leave, and none is
  * started but for what waits; NEWS_AT_REST comes when none is left.  why:
  * END_DRAINED, nothing more is accepted; or END_STOPPED, after that or at once,

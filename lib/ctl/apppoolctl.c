@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -13,6 +14,7 @@
 #include "sim/simulate.h"
 #include "sys/commands.h"
 #include "sys/descriptors.h"
+#include "sys/loop.h"
 #include "sys/number.h"
 
 /* A daemon that is being started appears soon, or never. */
@@ -21,6 +23,15 @@
 
 /* Of top and health: a daemon that takes longer has something better to do. */
 #define PATIENCE TSPAN_SECONDS(5)
+
+/*
+ * Of agent, which HAProxy asks every two seconds: a name comes with the
+ * connection, or none does.
+ */
+#define AGENT_TIMEOUT TSPAN_SECONDS(1)
+#define AGENT_LISTENS TSPAN_MSECONDS(250)
+#define AGENT_NAME_MAX 255
+
 #define INTERVAL TSPAN_SECONDS(2)
 #define INTERVAL_MIN TSPAN_MSECONDS(100)
 #define INTERVAL_MAX TSPAN_SECONDS(3600)
@@ -51,6 +62,8 @@ static const struct command_option {
 	{ 'j', COMMANDS, "-j", "answer in JSON" },
 	{ 's', COMMANDS, "-s SOCKET", "the daemon with this control socket" },
 	{ 'V', COMMANDS, "-V, --version", "show the version" },
+	{ OPTION_NUMBER, COMMAND_AGENT, "-n BALANCERS",
+	    "the share of one of so many balancers (1)" },
 	{ OPTION_NUMBER, COMMAND_EVENTS, "-n N",
 	    "begin with the newest N events (20)" },
 	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", "go on with new events" },
@@ -106,6 +119,11 @@ static const struct command_option {
 
 /* The rest of `apppoolctl COMMAND -h`. */
 static const char *const more[COMMANDS] = {
+	[COMMAND_AGENT] = "Reads the name of an app from standard input, if "
+			  "one comes soon, and prints\n"
+			  "a line such as \"up 100% maxconn:16\". Without any "
+			  "name: that of the app that is\n"
+			  "worst off.",
 	[COMMAND_APPS] = "With -j: the status of all apps without their "
 			 "workers.",
 	[COMMAND_DETACH] = "The worker gets no more connections and finishes "
@@ -198,7 +216,8 @@ usage(FILE *to, enum command_id id)
 	else
 		(void)fprintf(to,
 		    "usage: apppoolctl %s[-c FILE | -s SOCKET] %s%s",
-		    id == COMMAND_TOP ? "" : "[-j] ", c->name, c->arguments);
+		    id == COMMAND_TOP || id == COMMAND_AGENT ? "" : "[-j] ",
+		    c->name, c->arguments);
 	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
 		const struct command_option *o = &command_options[i];
 
@@ -393,8 +412,10 @@ check_line(struct line *l)
 			return false;
 	if (l->nargs > c->most)
 		warnx("unexpected argument: %s", l->words[1 + c->most]);
-	if (l->command == COMMAND_TOP && l->daemon.json)
+	if (l->daemon.json && l->command == COMMAND_TOP)
 		wrong = "-j is not for top";
+	else if (l->daemon.json && l->command == COMMAND_AGENT)
+		wrong = "-j is not for agent";
 	else if (l->command == COMMAND_SIMULATE && l->daemon.socket != NULL)
 		wrong = "-s is not for simulate, which asks no daemon";
 	if (wrong != NULL)
@@ -438,6 +459,50 @@ run_top(struct line *l)
 	return top_run(&l->daemon, interval, count);
 }
 
+/*
+ * Answers the agent-check of HAProxy, which may send the name of an app, and
+ * takes a line that is whole. Under handoff = stdio any other exit status than
+ * 0 would be a failure of the app.
+ */
+static int
+line_agent(struct line *l)
+{
+	const char *words[] = { "agent", l->words[1],
+		line_value(l, OPTION_NUMBER), NULL };
+	struct ask_source source = { .end = clock_now() + AGENT_LISTENS };
+	FILE *in = isatty(STDIN_FILENO) ? NULL : ask_open(&source);
+	char name[AGENT_NAME_MAX + 1], *good = NULL, *bad = NULL;
+	size_t len = 0, size;
+	FILE *answer = open_memstream(&good, &size);
+	FILE *errors = open_memstream(&bad, &size);
+	int status = EX_USAGE, c;
+
+	if (answer == NULL || errors == NULL)
+		err(EX_OSERR, NULL);
+	while (in != NULL && len < AGENT_NAME_MAX && (c = getc(in)) != EOF &&
+	    c != '\n' && c != '\r')
+		name[len++] = (char)c;
+	name[len] = '\0';
+	if (len > 0)
+		words[1] = name;
+	l->daemon.timeout = AGENT_TIMEOUT;
+	l->daemon.errors = errors;
+	(void)fputs("fail # ", errors);
+	if (name[strspn(name, CONF_NAME_BYTES)] == '\0')
+		status = ask_daemon(&l->daemon, words, answer);
+	else
+		(void)fputs("no app has such a name\n", errors);
+	if (fclose(answer) != EOF && fclose(errors) != EOF) {
+		(void)signal(SIGPIPE, SIG_IGN);
+		(void)fputs(status == EX_OK ? good : bad, stdout);
+	}
+	if (in != NULL)
+		(void)fclose(in);
+	free(good);
+	free(bad);
+	return EX_OK;
+}
+
 static int
 run_line(struct line *l)
 {
@@ -460,6 +525,8 @@ run_line(struct line *l)
 		if (line_value(l, OPTION_FOLLOW) != NULL)
 			*end++ = "-f";
 		return ask_daemon(&l->daemon, words, stdout);
+	case COMMAND_AGENT:
+		return line_agent(l);
 	case COMMAND_HEALTH:
 		if (line_value(l, OPTION_ALIVE) != NULL) {
 			words[1] = l->nargs > 0 ? l->words[1] : "*";

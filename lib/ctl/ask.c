@@ -188,7 +188,7 @@ ask_show(FILE *from, FILE *to, FILE *terminal, bool json, char **error_out)
 	return end;
 }
 
-/* As recv(2). */
+/* As read(2). */
 static ssize_t
 source_read(void *cookie, char *buf, size_t size)
 {
@@ -203,7 +203,7 @@ source_read(void *cookie, char *buf, size_t size)
 
 		n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
 		if (n > 0)
-			n = recv(s->fd, buf, size, 0);
+			n = read(s->fd, buf, size);
 		else if (n == 0) {
 			errno = ETIMEDOUT;
 			n = -1;

@@ -6,6 +6,8 @@
 #include "sys/text.h"
 
 const struct command commands[COMMANDS] = {
+	[COMMAND_AGENT] = { "agent", " [APP]", " [BALANCERS]",
+	    "answer the agent-check of HAProxy", 0, 1, COMMAND_SEES },
 	[COMMAND_APPS] = { "apps", "", "", "list the names of all apps", 0, 0,
 	    COMMAND_SEES },
 	[COMMAND_DETACH] = { "detach", " ID", "",

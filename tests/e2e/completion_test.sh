@@ -43,6 +43,8 @@ testAppsAreThoseOfTheDaemonThatIsMeant() {
 	assert_offers 'shop web' -s "$DIR/control.sock" status ''
 	assert_offers 'web' -s "$DIR/control.sock" wait --timeout 5s w
 	assert_offers 'shop' -c "$DIR/pool.conf" ping sh
+	assert_offers 'web' -s "$DIR/control.sock" health --alive w
+	assert_offers 'web' -s "$DIR/control.sock" agent -n 2 w
 	assert_offers '' -s "$DIR/none.sock" status ''
 	assert_offers '' -s "$DIR/control.sock" reload ''
 }

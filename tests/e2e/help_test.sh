@@ -78,7 +78,7 @@ testAnOptionOfAnotherCommandIsRefused() {
 	said_by reload -v
 	assertContains "$SAID" '-v is for status'
 	said_by status -n 3
-	assertContains "$SAID" '-n is for events and logs and top'
+	assertContains "$SAID" '-n is for agent and events and logs and top'
 }
 
 # without_a_daemon STATUS WORD...: that is the exit status.

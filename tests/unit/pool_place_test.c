@@ -25,6 +25,20 @@ static const struct rig_verb verbs[] = { { "wanting", begin_wanting },
 	{ NULL, NULL } };
 
 static const struct rig_play plays[] = {
+	/* What an app may have. */
+	{ "an_app_may_have_as_many_processes_as_its_maximum",
+	    { "begin 100", "max_processes = 8", "running 1",
+		"? may_have = 8" } },
+	{ "an_app_may_have_no_place_of_a_busy_process_of_another",
+	    { "begin 5", "max_processes = 8", "running 1", "running 3",
+		"arrive_at 1", "arrive_at 1", "arrive_at 1 -> *",
+		"? may_have = 2" } },
+	{ "an_app_may_have_places_of_idle_processes_above_a_minimum",
+	    { "begin 5", "max_processes = 8", "running 1", "running 3",
+		"? may_have = 4" } },
+	{ "an_app_has_its_ready_processes_alone_while_a_start_must_wait",
+	    { "max_processes = 8", "running 2", "exits 0 signal",
+		"? may_have = 1", "at 60000 ->", "? may_have = 8" } },
 	/* Idle processes. */
 	{ "an_idle_process_of_another_app_makes_room",
 	    { "begin 2", "running 2", "wanting -> stop 1", "? end 1 = evicted",

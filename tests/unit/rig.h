@@ -699,6 +699,7 @@ rig_figure(const char *name, uint32_t n)
 		{ "ready", app_ready(a) },
 		{ "is_ready", app_is_ready(a) },
 		{ "is_open", app_is_open(a) },
+		{ "may_have", pool_may_have(&rig.pool, app, rig.now) },
 		{ "idle", a->in_state[PROCESS_IDLE] },
 		{ "need", a->promise.need },
 		{ "load", (int64_t)(app_load(a, rig.now) + 0.5) },
