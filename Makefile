@@ -137,8 +137,9 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan check check-all check-asan check-web check-fresh \
-    check-real check-kernel check-loss check-package bench pareto fuzz fuzzers \
-    lint e2e-programs format-check shell-check install uninstall dist deb deps run \
+    check-real check-kernel check-loss check-package balancer bench pareto fuzz \
+    fuzzers lint e2e-programs format-check shell-check install uninstall dist \
+    deb deps run \
     clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
@@ -218,6 +219,10 @@ e2e-programs: $(E2E_PROGRAMS)
 
 bench: all $(BENCHES) $(BENCH_PROGRAMS)
 	@tests/bench/run $(BENCHES) tests/bench/php tests/bench/template
+
+# Three daemons behind HAProxy, some minutes under load, for a look.
+balancer: all
+	@tests/bench/balancer
 
 # Our defaults against the rules of the peers, for a look.
 pareto: $(BUILD)/tests/sim/pareto

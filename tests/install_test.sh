@@ -51,6 +51,13 @@ ${example##*/}' ]"
 	done
 }
 
+testConfigurationsOfOtherProgramsAreInstalled() {
+	for file in haproxy/haproxy.cfg monitoring/alerts.yml; do
+		cmp -s "contrib/$file" "$ROOT/usr/share/doc/apppoold/$file" ||
+		    fail "$file"
+	done
+}
+
 testEverySampleWorkerIsInstalled() {
 	for worker in hello hello.py stampede.py apppool-jobs apppool-jobs-perl \
 	    apppool-psgi apppool-rack apppool-wsgi; do
