@@ -1,6 +1,7 @@
 /* Other processes: proc(5), and the clocks of their processor time. */
 
 #include <sys/mount.h>
+#include <sys/param.h>
 #include <sys/syscall.h>
 
 #include <ctype.h>
@@ -63,12 +64,7 @@ procinfo_open(int folder, int flags, const char *fmt, ...)
 	return openat(folder, path, flags | O_CLOEXEC);
 }
 
-/*
- * Reads a small file, which it closes, at one go: as much as fits into buf,
- * with a NUL. Returns 0; or -1 with the errno of read(2), or that of before if
- * there is no file, and buf is "".
- */
-static int
+int
 procinfo_slurp(int fd, char *buf, size_t size)
 {
 	ssize_t n = fd == -1 ? -1 : read(fd, buf, size - 1);
@@ -114,6 +110,9 @@ procinfo_parse(int fd, struct procinfo *out)
 	out->cpu_ended = (tspan)(ended_user + ended_system) * tick;
 	return 0;
 }
+
+/* Children of a process, and theirs, that count for its usage. */
+#define USAGE_CHILDREN 64
 
 int
 procinfo_children(pid_t parent, pid_t *out, int room)
@@ -259,6 +258,62 @@ procinfo_memory(int fd, uint64_t *out)
 		return -1;
 	}
 	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+uint64_t
+procinfo_number(const char *text, const char *key)
+{
+	const size_t len = strlen(key);
+
+	for (; text != NULL; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		if (strncmp(text, key, len) == 0 &&
+		    (text[len] == ':' || text[len] == ' '))
+			return strtoull(text + len + 1, NULL, 10);
+	}
+	return 0;
+}
+
+int
+procinfo_usage(pid_t pid, struct procinfo_usage *out)
+{
+	pid_t pids[1 + USAGE_CHILDREN] = { pid };
+	int n = 1 + MAX(0, procinfo_children(pid, pids + 1, USAGE_CHILDREN));
+	char text[4096];
+	uint64_t own, swapped, most;
+	unsigned long long ran, waited;
+
+	*out = (struct procinfo_usage){ 0 };
+	for (int i = 0; i < n; i++) {
+		const int at = (int)pids[i];
+
+		if (procinfo_slurp(
+			procinfo_open(PROC, O_RDONLY, "%d/smaps_rollup", at),
+			text, sizeof(text)) == -1) {
+			if (i == 0)
+				return -1;
+			continue;
+		}
+		own = procinfo_number(text, "Private_Dirty");
+		swapped = procinfo_number(text, "SwapPss");
+		(void)procinfo_slurp(
+		    procinfo_open(PROC, O_RDONLY, "%d/status", at), text,
+		    sizeof(text));
+		own += procinfo_number(text, "VmPTE");
+		most = MAX(procinfo_number(text, "VmHWM"),
+		    procinfo_number(text, "VmRSS"));
+		out->own += 1024 * own;
+		out->most += 1024 *
+		    (own + swapped + most - procinfo_number(text, "VmRSS"));
+		(void)procinfo_slurp(
+		    procinfo_open(PROC, O_RDONLY, "%d/schedstat", at), text,
+		    sizeof(text));
+		if (sscanf(text, "%llu %llu", &ran, &waited) != 2)
+			continue;
+		out->ran += (tspan)ran;
+		out->waited += (tspan)waited;
+	}
 	return 0;
 }
 

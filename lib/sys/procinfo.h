@@ -51,6 +51,30 @@ int procinfo_read(pid_t, bool child, struct procinfo *out);
 int procinfo_children(pid_t parent, pid_t *out, int room);
 
 /*
+ * Reads a small file, which it closes, at one go: as much as fits into buf,
+ * with a NUL. Returns 0; or -1 with the errno of read(2), or that of before if
+ * there is no file, and buf is "".
+ */
+int procinfo_slurp(int fd, char *buf, size_t size);
+
+/* The number behind the key at the beginning of a line; 0: there is none. */
+uint64_t procinfo_number(const char *text, const char *key);
+
+/* What a process uses, with its children and theirs. */
+struct procinfo_usage {
+	uint64_t own; /* bytes of memory that it shares with nobody */
+	uint64_t most; /* the same at their most, and what is swapped out */
+	tspan ran; /* on a processor, its first thread */
+	tspan waited; /* for a processor, likewise */
+};
+
+/*
+ * Returns 0, or -1. May block for ever on some processes, which have their own
+ * memory locked: to be called from a lane.
+ */
+int procinfo_usage(pid_t, struct procinfo_usage *out);
+
+/*
  * Calls found() with the inode number of each socket the process has open, and,
  * polled, with those it waits for by epoll(7), in place of the descriptor -1;
  * which takes long if there are thousands. Returns 0, or -1.

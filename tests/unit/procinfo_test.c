@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "sys/descriptors.h"
+#include "sys/machine.h"
 #include "sys/procinfo.h"
 
 #include "check.h"
@@ -172,6 +173,75 @@ TEST(children_are_found_with_theirs_and_the_time_of_those_that_ended)
 	kill(found[1], SIGKILL);
 	kill(child, SIGKILL);
 	CHECK_EQ(child, waitpid(child, NULL, 0));
+}
+
+#define MIB ((size_t)1 << 20)
+
+/* Memory that the caller alone has; to be freed by munmap(). */
+static void *
+fresh_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		return NULL;
+	return memset(memory, 1, size);
+}
+
+TEST_ALONE(memory_at_its_most_counts_when_it_is_free_again)
+{
+	struct procinfo_usage before, during, after;
+	void *memory;
+
+	NEED(procinfo_usage(getpid(), &before) == 0);
+	memory = fresh_memory(32 * MIB);
+	NEED(memory != NULL && procinfo_usage(getpid(), &during) == 0);
+	CHECK(during.own >= before.own + 31 * MIB);
+	CHECK(during.most >= during.own);
+	NEED(munmap(memory, 32 * MIB) == 0);
+	CHECK_EQ(0, procinfo_usage(getpid(), &after));
+	CHECK(after.own <= before.own + 2 * MIB);
+	CHECK(after.most >= before.most + 30 * MIB);
+}
+
+/* A worker that was forked from a template. */
+TEST_ALONE(memory_shared_with_the_parent_is_no_processs_own)
+{
+	void *memory = fresh_memory(32 * MIB);
+	struct procinfo_usage shared, own;
+	int told[2], go[2];
+	pid_t child;
+	char byte = 0;
+
+	NEED(memory != NULL && pipe(told) == 0 && pipe(go) == 0);
+	child = fork();
+	if (child == 0) {
+		memset(memory, 2, read(go[0], &byte, 1) == 1 ? 8 * MIB : 0);
+		(void)!write(told[1], &byte, 1);
+		for (;;)
+			pause();
+	}
+	CHECK_EQ(0, procinfo_usage(child, &shared));
+	CHECK(shared.own < 4 * MIB);
+	NEED(write(go[1], &byte, 1) == 1 && read(told[0], &byte, 1) == 1);
+	CHECK_EQ(0, procinfo_usage(child, &own));
+	CHECK(own.own >= shared.own + 8 * MIB);
+	CHECK(own.own < 16 * MIB);
+	kill(child, SIGKILL);
+	CHECK_EQ(child, waitpid(child, NULL, 0));
+	CHECK_EQ(-1, procinfo_usage(child, &own));
+}
+
+TEST(the_machine_has_memory_and_processors)
+{
+	struct machine m;
+
+	machine_read(&m);
+	CHECK(m.memory > 16 * MIB);
+	CHECK(m.used > 0 && m.used < m.memory);
+	CHECK(m.processors > 0);
+	CHECK(m.processors <= (double)sysconf(_SC_NPROCESSORS_CONF));
 }
 
 TESTS(NULL, NULL)
