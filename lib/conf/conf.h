@@ -33,6 +33,7 @@
 
 /* The most that a file can ask for: tables of these sizes suffice. */
 #define CONF_PROCESSES_MAX 10000
+#define CONF_AUTO_MAX 256 /* of max_processes = auto */
 #define CONF_APPS_MAX 1000
 #define CONF_QUEUE_MAX 1000000
 
@@ -240,6 +241,7 @@ struct conf_app {
 	 * option, is their minimum, or 1.
 	 */
 	struct app_options pool;
+	bool max_auto; /* max_processes = auto, of which that is the bound */
 
 	tspan close_delay; /* the daemon's, if that is longer */
 	bool exit_on_failed;
@@ -267,6 +269,7 @@ struct conf {
 	char *choice;
 
 	unsigned max_processes;
+	bool max_auto; /* auto, of which that is the bound */
 	unsigned process_slack;
 	char *control; /* absolute, or NULL for none */
 	mode_t control_mode;
@@ -433,6 +436,9 @@ unsigned conf_app_changes(
  * False if text is none; *out is then unchanged.
  */
 bool conf_parse_span(const char *text, tspan *out);
+
+/* Likewise a size: "64K", "2G", or bare bytes. */
+bool conf_parse_size(const char *text, uint64_t *out);
 
 /* The same up to about `most`, and exact if it is a time of day, since 1970. */
 bool conf_parse_time(const char *text, tspan most, tspan *out);

@@ -65,7 +65,8 @@
 	APP(option, pool.option, allowed, IN_PLACE, __VA_ARGS__)
 
 const struct option options_global[] = {
-	GLOBAL(max_processes, uint, "64", 1, CONF_PROCESSES_MAX),
+	GLOBAL(max_processes, uint_auto, "64", 1, CONF_PROCESSES_MAX,
+	    GLOBAL_EXTRA(max_auto)),
 	GLOBAL(process_slack, uint, "4", 0, CONF_PROCESSES_MAX),
 	GLOBAL(control, path, CONF_DEFAULT_CONTROL, 0, 0),
 	GLOBAL(control_mode, mode, "0660", 0, 0),
@@ -120,7 +121,8 @@ const struct option options_app[] = {
 	APP(stderr_level, program.stderr_level, ALL, IN_PLACE, word, "info", 0,
 	    0, .words = type_level_words),
 	POOL(min_processes, ALL, uint, "1", 0, CONF_PROCESSES_MAX),
-	POOL(max_processes, CONNECTIONS, uint, "8", 1, CONF_PROCESSES_MAX),
+	POOL(max_processes, CONNECTIONS, uint_auto, "8", 1, CONF_PROCESSES_MAX,
+	    APP_EXTRA(max_auto)),
 	POOL(min_idle, SESSIONS, uint, "0", 0, CONF_PROCESSES_MAX),
 	POOL(concurrency, LASTING, uint, "1", 1, 10000),
 	POOL(prefetch, LASTING, uint, "auto", 0, 1000,

@@ -173,9 +173,9 @@ struct option {
 	((void *)((char *)(uintptr_t)(base) + (option)->extra))
 
 /* type_number.c */
-extern const struct type type_uint, type_span, type_span_auto, type_size,
-    type_real, type_mode, type_umask, type_nice, type_rlimit, type_rlimit_size,
-    type_rlimit_span;
+extern const struct type type_uint, type_uint_auto, type_span, type_span_auto,
+    type_size, type_real, type_mode, type_umask, type_nice, type_rlimit,
+    type_rlimit_size, type_rlimit_span;
 
 /* Digits and nothing else. False, and out untouched, if text is not that. */
 bool type_parse_uint(const char *text, uint64_t *out);

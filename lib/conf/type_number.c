@@ -33,18 +33,26 @@ uint_parse(const struct input *in, void *base)
 {
 	const struct option *o = in->option;
 	bool *is_auto = o->extra != 0 ? TYPE_EXTRA(o, base) : NULL;
-	bool wanted = is_auto != NULL && reads(in, "auto");
-	uint64_t value = 0;
+	bool bounded = o->type == &type_uint_auto, wanted, plain;
+	const char *text = in->values[0];
+	uint64_t value = bounded ? CONF_AUTO_MAX : 0;
 
-	if (!wanted && !type_parse_uint(in->values[0], &value))
+	plain = is_auto != NULL && reads(in, "auto");
+	wanted = plain || (bounded && strncmp(text, "auto:", 5) == 0);
+	if (wanted && !plain)
+		text += 5;
+	if (!plain && !type_parse_uint(text, &value))
 		return type_bad(in,
 		    "'%s' is not %sa whole number from %.0f to %.0f",
-		    in->values[0], is_auto != NULL ? "auto or " : "", o->min,
-		    o->max);
-	if (!wanted && ((double)value < o->min || (double)value > o->max))
-		return type_bad(in,
-		    "%s is out of range: %.0f to %.0f are valid", in->values[0],
+		    in->values[0],
+		    bounded               ? "auto, auto:NUMBER or "
+			: is_auto != NULL ? "auto or "
+					  : "",
 		    o->min, o->max);
+	if (!plain && ((double)value < o->min || (double)value > o->max))
+		return type_bad(in,
+		    "%s is out of range: %.0f to %.0f are valid", text, o->min,
+		    o->max);
 	if (is_auto != NULL)
 		*is_auto = wanted;
 	if (o->size == sizeof(value))
@@ -58,16 +66,21 @@ static char *
 uint_print(const struct option *o, const void *base, struct arena *a)
 {
 	const void *field = TYPE_FIELD(o, base);
+	bool is_auto = o->extra != 0 && *(const bool *)TYPE_EXTRA(o, base);
 
-	if (o->extra != 0 && *(const bool *)TYPE_EXTRA(o, base))
+	if (is_auto &&
+	    (o->type == &type_uint ||
+		*(const unsigned *)field == CONF_AUTO_MAX))
 		return arena_strdup(a, "auto");
-	return arena_printf(a, "%ju",
+	return arena_printf(a, "%s%ju", is_auto ? "auto:" : "",
 	    o->size == sizeof(uint64_t)
 		? (uintmax_t) * (const uint64_t *)field
 		: (uintmax_t) * (const unsigned *)field);
 }
 
 const struct type type_uint = { false, uint_parse, uint_print };
+/* The same, or "auto:" and a bound, which is CONF_AUTO_MAX with auto alone. */
+const struct type type_uint_auto = { false, uint_parse, uint_print };
 
 /* ---- durations ---- */
 
@@ -163,8 +176,8 @@ const struct type type_span_auto = { false, span_parse, span_print };
 
 static const char size_units[] = "KMGT";
 
-static bool
-type_parse_size(const char *text, uint64_t *out)
+bool
+conf_parse_size(const char *text, uint64_t *out)
 {
 	size_t digits = strspn(text, DIGITS);
 	const char *unit = strchr(size_units, text[digits]);
@@ -201,7 +214,7 @@ size_parse(const struct input *in, void *base)
 {
 	uint64_t *field = TYPE_FIELD(in->option, base);
 
-	if (type_parse_size(in->values[0], field))
+	if (conf_parse_size(in->values[0], field))
 		return true;
 	return type_bad(in, "'%s' is not a size: write 65536, 64K, 16M or 2G",
 	    in->values[0]);
@@ -330,7 +343,7 @@ rlimit_parse(const struct input *in, void *base)
 	if (limit.set && strcmp(text, "unlimited") != 0) {
 		if (kind == &type_rlimit_size) {
 			what = "a size like 64M";
-			good = type_parse_size(text, &max);
+			good = conf_parse_size(text, &max);
 		} else if (kind == &type_rlimit_span) {
 			what = "whole seconds";
 			good = conf_parse_span(text, &span) &&

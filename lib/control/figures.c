@@ -78,6 +78,25 @@ struct figure {
 #define ENDED "connections_ended_total", NULL, "outcome"
 #define ANSWERED "limit_requests_total", NULL, "answer"
 
+/* max_processes = auto, of the daemon or an app. */
+#define AUTO(X) \
+	{ X("auto", OBJECT, HAS_AUTO, autosize) }, \
+	    { X("goal", UINT32, HAS_SIZE, autosize.fit.goal) }, \
+	    { X("bound", UINT32, 0, autosize.fit.bound) }, \
+	    { X("memory", UINT64, 0, autosize.memory) }, \
+	    { X("reserve", UINT64, 0, autosize.reserve) }, \
+	    { X("others", UINT64, HAS_SIZE, autosize.fit.others) }, \
+	    { X("left", UINT64, HAS_SIZE, autosize.fit.left) }, \
+	    { X("process_memory", UINT64, HAS_SIZE, autosize.fit.size) }, \
+	    { X("by_memory", UINT32, HAS_SIZE, autosize.fit.by_memory) }, \
+	    { X("processors", DOUBLE, 0, autosize.processors) }, \
+	    { X("process_share", DOUBLE, HAS_SHARE, autosize.fit.share) }, \
+	    { X("by_processors", UINT32, HAS_SHARE, \
+		autosize.fit.by_processors) }, \
+	{ \
+		.form = FORM_END \
+	}
+
 /* A figure of an app with sessions. */
 #define S(key_, form_, field_) A(key_, form_, HAS_SESSIONS, field_)
 
@@ -93,6 +112,7 @@ static const struct figure daemon_figures[] = {
 	    "Configurations that came into force after the first." },
 	{ D("max_processes", UINT32, 0, max_processes), "daemon_max_processes",
 	    "Ceiling over the processes of all apps." },
+	AUTO(D),
 	{ D("processes", UINT32, 0, processes) },
 	{ D("living", UINT32, 0, living), "daemon_living_processes",
 	    "Processes of all apps, leaving ones included." },
@@ -159,6 +179,7 @@ static const struct figure app_figures[] = {
 	    "Processes that are kept." },
 	{ A("max_processes", UINT32, 0, sizes.max_processes), "max_processes",
 	    "Ceiling of the app." },
+	AUTO(A),
 	{ A("resized", BOOL, 0, size.set) },
 	{ A("file_min_processes", UINT32, HAS_RESIZED, size.of_file.min) },
 	{ A("file_max_processes", UINT32, HAS_RESIZED, size.of_file.max) },

@@ -78,6 +78,9 @@ enum status_has {
 	HAS_OUTPUT = 1 << 21,
 	HAS_CLOSING = 1 << 22, /* its close_delay is under way */
 	HAS_READY = 1 << 23, /* it has not left the file */
+	HAS_AUTO = 1 << 24,
+	HAS_SIZE = 1 << 25, /* of its processes, measured */
+	HAS_SHARE = 1 << 26, /* of a processor, likewise */
 };
 
 struct status_worker {
@@ -131,6 +134,14 @@ struct status_rollout {
 	tspan age; /* of that */
 };
 
+/* max_processes = auto. */
+struct status_auto {
+	uint64_t memory; /* of the box, and what is left free of it */
+	uint64_t reserve;
+	double processors;
+	struct autosize fit;
+};
+
 struct status_limit {
 	size_t server; /* string */
 	size_t key; /* string */
@@ -167,6 +178,7 @@ struct status_app {
 	const char *handoff;
 	struct app_options options;
 	struct group_resizing size;
+	struct status_auto autosize;
 	const char *accept_by; /* NULL: it is not accept */
 	struct status_sizes sizes;
 	uint32_t prefetch; /* in force now */
@@ -202,6 +214,7 @@ struct status {
 	size_t config; /* string: the file */
 	uint64_t generation;
 	uint32_t max_processes;
+	struct status_auto autosize;
 	uint32_t processes;
 	uint32_t living;
 	uint32_t active;

@@ -34,6 +34,20 @@ keep_reason(struct status *st, const char *reason)
 }
 
 static void
+take_auto(const struct status *st, bool is, const struct autosize *fit,
+    uint32_t *has, struct status_auto *out)
+{
+	const struct autosize_box *box = &st->sup->autosize.box;
+
+	if (!is)
+		return;
+	*has |= HAS_AUTO | (fit->size > 0 ? HAS_SIZE : 0) |
+	    (fit->share > 0 ? HAS_SHARE : 0);
+	*out = (struct status_auto){ box->memory, autosize_reserve(box),
+		box->processors, *fit };
+}
+
+static void
 take_daemon(struct status *st)
 {
 	const struct supervisor *s = st->sup;
@@ -47,6 +61,8 @@ take_daemon(struct status *st)
 	st->generation = s->generation;
 	st->config = keep_string(st, s->config->file);
 	st->max_processes = s->pool.max_processes;
+	take_auto(
+	    st, s->config->max_auto, &s->autosize.all, &st->has, &st->autosize);
 	st->processes = s->pool.count;
 	st->living = s->pool.living;
 	while ((g = group_next(s, g)) != NULL) {
@@ -170,6 +186,8 @@ take_app(
 		a->closing_in = closes > st->at ? closes - st->at : 0;
 	}
 	a->size = g->size;
+	take_auto(
+	    st, group_is_auto(g), &g->autosize.fit, &a->has, &a->autosize);
 	if (g->size.set)
 		a->has |= HAS_RESIZED;
 

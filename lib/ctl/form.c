@@ -191,7 +191,8 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 	} else if (*type == 'b') {
 		form_put_size(&t, trunc(n));
 	} else {
-		text_printf(&t, "%.*f", *type == 'd', n);
+		text_printf(
+		    &t, "%.*f", *type == 'd' ? 1 : 2 * (*type == 'f'), n);
 	}
 	form_pad(out, &t, width, left, false);
 	text_fini(&t);
@@ -219,7 +220,8 @@ form_holds(const json_t *object, const char *member)
  * of an array, and an object's numbers with their keys, with commas between;
  * numbers are whole. Behind a colon may stand a width, after a "-" if the text
  * is to be left of its blanks, where null is "-"; then t for a time, a for the
- * date that long ago, b for bytes, d for a decimal, s for a failure in short.
+ * date that long ago, b for bytes, d or f for one or two decimals, s for a
+ * failure in short.
  * What is in brackets, others in them too, is left out if its first member is
  * null, false, 0 or empty. {?PATH} is such a member that is not shown; {+PATH}
  * one that is not null, {-PATH} one that is.
@@ -291,6 +293,13 @@ put_app(struct text *out, json_t *app)
 	}
 
 	form_put(out, app,
+	    "[{+auto}  max_processes auto: [{-auto.goal}nothing measured yet]"
+	    "[{+auto.goal}at most {auto.goal} = least of memory "
+	    "{auto.by_memory} = ({auto.memory:b} - {auto.reserve:b} reserve - "
+	    "{auto.others:b} others) / {auto.process_memory:b}"
+	    "[{+auto.by_processors}, processors {auto.by_processors} = 1.5 * "
+	    "{auto.processors:d} / {auto.process_share:f}], bound "
+	    "{auto.bound}]\n]"
 	    "[{+sessions}  waiting {waiting}/{max_queue}"
 	    "[{?waiting} (oldest {oldest_wait:t})], most {max_waiting}"
 	    "[{+backlog}, backlog {backlog}][, parked {parked}], sessions "
@@ -342,6 +351,10 @@ details_put(const json_t *status, struct text *out)
 	    ", {config} (generation {generation})\n"
 	    "processes {processes}/{max_processes}, active {active}, waiting "
 	    "{waiting}\n"
+	    "[{+auto}  max_processes auto: [{-auto.goal}nothing measured yet]"
+	    "[{+auto.goal}at most {auto.goal} = least of memory "
+	    "{auto.by_memory} = {living} + {auto.left:b} left of "
+	    "{auto.memory:b} / {auto.process_memory:b}, bound {auto.bound}]\n]"
 	    "[{+counter}\ncounter:[ {counter.listen}]\n"
 	    "  clients {counter.clients}/{counter.max_clients}, keys "
 	    "{counter.keys}/{counter.max_keys}, locks held "

@@ -12,6 +12,8 @@
  * taken.
  */
 
+#include <sys/param.h>
+
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -128,10 +130,24 @@ size_options(const struct group *g, struct app_options *out)
 	if (g->none_ahead && out->prefetch_auto &&
 	    g->conf->handoff == CONF_HANDOFF_ACCEPT)
 		out->prefetch = 0;
+	if (g->conf->max_auto)
+		out->max_processes = MIN(out->max_processes,
+		    MAX(g->autosize.fit.ceiling, MAX(out->min_processes, 1)));
 	if (!g->size.set)
 		return;
 	out->min_processes = g->size.now.min;
 	out->max_processes = g->size.now.max;
+}
+
+void
+size_follow(struct group *g, tstamp now)
+{
+	struct pool *p = &g->sup->pool;
+	struct app_options o;
+
+	size_options(g, &o);
+	if (o.max_processes != p->apps[g->app].options.max_processes)
+		pool_app_change(p, g->app, &o, now);
 }
 
 bool
@@ -163,11 +179,11 @@ size_set(
 		(void)snprintf(why, SIZE_WHY,
 		    "min_idle (%u) is over max_processes (%" PRIu32 ")",
 		    g->conf->pool.min_idle, max);
-	else if (sum > p->max_processes)
+	else if (sum > g->sup->config->max_processes)
 		(void)snprintf(why, SIZE_WHY,
 		    "the apps' min_processes would add up to %" PRIu64
 		    ", over max_processes of the daemon (%" PRIu32 ")",
-		    sum, p->max_processes);
+		    sum, g->sup->config->max_processes);
 	if (why[0] != '\0')
 		return false;
 	g->size.now = (struct group_size){ min, max == 0 ? 1 : max };
@@ -257,6 +273,7 @@ struct group *
 group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
 	struct group *g = calloc(1, sizeof(*g));
+	struct app_options o;
 
 	if (g == NULL || (g->keeper = keeper_app_get(s, conf->name)) == NULL) {
 		free(g);
@@ -276,7 +293,8 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	timer_init(&g->starts.rest, NULL);
 	timer_init(&g->backlog.timer, backlog_time_to_look);
 	timer_init(&g->parking.timer, parking_expire);
-	g->app = pool_app_add(&s->pool, &conf->pool, now);
+	size_options(g, &o);
+	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
 	if (conf->broken != NULL)
@@ -350,6 +368,8 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 		apps_tell_restricted(g);
 	limiter_configure(g, now);
 	sampling_begin(g, now);
+	if (conf->max_auto)
+		autosize_begin(s, now);
 	restart_files_configure(g, now);
 	template_configure(g, now);
 	apps_set_title(s);
@@ -392,6 +412,10 @@ static void
 apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
     tstamp now)
 {
+	/* From a number, auto goes on with what that has allowed. */
+	if (!g->conf->max_auto)
+		g->autosize.fit.ceiling =
+		    g->sup->pool.apps[g->app].options.max_processes;
 	g->config = config;
 	g->conf = app;
 	g->leaves = 0;
@@ -399,6 +423,8 @@ apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
 	g->keeper->errors = app->program.stderr_level;
 	limiter_configure(g, now);
 	sampling_begin(g, now);
+	if (app->max_auto)
+		autosize_begin(g->sup, now);
 	restart_files_configure(g, now);
 	template_configure(g, now);
 }

@@ -61,6 +61,16 @@ struct group_resizing {
 	struct group_size of_file; /* and what the file said then */
 };
 
+/* What its processes use, as measured; see autosize.c. */
+struct group_autosize {
+	struct autosize fit;
+	uint64_t own; /* bytes, of all that have been measured */
+	uint64_t most; /* the same at their most, of those that have served */
+	uint32_t measured; /* number of these */
+	double ran; /* seconds on a processor, and in sessions */
+	double busy;
+};
+
 /* The operator's hold on the app; see hold.c. */
 struct hold {
 	bool muted; /* drained: its listeners stay out of the loop */
@@ -131,6 +141,7 @@ struct group {
 	} former; /* whose processes those of conf replace */
 	struct hold hold;
 	struct group_resizing size;
+	struct group_autosize autosize;
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;
@@ -166,6 +177,13 @@ struct group {
 struct group *group_new(
     struct supervisor *s, const struct conf_app *conf, tstamp now);
 void group_free(struct group *g);
+
+/* Whether its ceiling is found by max_processes = auto. */
+static inline bool
+group_is_auto(const struct group *g)
+{
+	return g->conf->max_auto && !g->size.set && !g->closing;
+}
 
 /* The group of this name that is not closing; NULL: none. */
 struct group *group_find(const struct supervisor *s, const char *name);
@@ -395,6 +413,9 @@ const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
 bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
     tstamp now);
 
+/* The app gets the ceiling that max_processes = auto has found. */
+void size_follow(struct group *g, tstamp now);
+
 /* --- hold.c -------------------------------------------------------------- */
 
 /*
@@ -485,5 +506,19 @@ void sampling_begin(struct group *g, tstamp now);
 
 /* Tells the core how large it is, for max_memory. */
 void sampling_memory(struct worker *w, tstamp now);
+
+/* --- autosize.c ---------------------------------------------------------- */
+
+/* fire() of autosize.timer. */
+void autosize_tick(struct timer *t, tstamp now);
+
+/* An app, or the ceiling over all, is auto. */
+void autosize_begin(struct supervisor *s, tstamp now);
+
+/* Another configuration is in force: the ceiling over all apps, by it. */
+void autosize_configure(struct supervisor *s, tstamp now);
+
+/* The process is gone: it counts no more. */
+void autosize_forget(struct worker *w);
 
 #endif

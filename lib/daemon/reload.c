@@ -410,7 +410,7 @@ reload_enforce(struct supervisor *s, struct app_listeners *listeners,
 {
 	const struct conf *conf = s->config;
 
-	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
+	autosize_configure(s, now);
 	apps_change(s, listeners, answer, now);
 	s->control->commit(s->control_arg, conf);
 	poolcounter_commit(s, conf, now);

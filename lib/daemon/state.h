@@ -20,11 +20,13 @@
 #include <time.h>
 
 #include "conf/conf.h"
+#include "core/autosize.h"
 #include "core/pool.h"
 #include "sys/child.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
+#include "sys/machine.h"
 
 struct control;
 struct group;
@@ -88,6 +90,17 @@ void refusal_answer(const struct group *g, int fd, struct refusal_answer *out);
 struct sampling {
 	struct timer timer; /* its next piece, or the next round */
 	uint32_t next; /* process that the piece begins with */
+};
+
+/* Ceilings by memory and processors; see autosize.c. */
+struct autosizing {
+	struct timer timer; /* set where something is auto */
+	uint32_t next; /* process that is measured next */
+	struct lane_job job; /* looks at the box */
+	bool under_way;
+	struct machine found;
+	struct autosize_box box;
+	struct autosize all;
 };
 
 /* The end of a child that nobody knows. */
@@ -163,6 +176,7 @@ struct supervisor {
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
+	struct lane measurer; /* of processes; loop NULL: nothing is auto yet */
 	struct timer files_timer; /* next look at files that restart apps */
 	struct events events;
 	struct conf *config; /* in force; a reference */
@@ -194,6 +208,7 @@ struct supervisor {
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
 	struct sampling sampling;
+	struct autosizing autosize;
 	struct timer second; /* set while there are connections */
 	struct timer close; /* set: close_delay before the apps close */
 	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */

@@ -346,7 +346,8 @@ supervisor_stop_lanes(struct supervisor *s)
 
 	return lane_stop(&s->spawner, until) == 0 &&
 	    lane_stop(&s->closer, until) == 0 &&
-	    lane_stop(&s->looker, until) == 0;
+	    lane_stop(&s->looker, until) == 0 &&
+	    (s->measurer.loop == NULL || lane_stop(&s->measurer, until) == 0);
 }
 
 int
@@ -378,6 +379,7 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	timer_init(&s->hangup, supervisor_look_at_terminal);
 	timer_init(&s->reaping.timer, death_reap_some);
 	timer_init(&s->sampling.timer, sampling_round);
+	timer_init(&s->autosize.timer, autosize_tick);
 	timer_init(&s->told.timer, NULL);
 	timer_init(&s->told.alive, supervisor_say_alive);
 	if (descriptors_raise_limit(&s->nofile) == -1)

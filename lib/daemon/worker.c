@@ -164,6 +164,7 @@ worker_free(struct worker *w)
 		close(w->memory_fd);
 	if (w->process != WORKER_TEMPLATE) {
 		s->workers[w->process] = NULL;
+		autosize_forget(w);
 		TAILQ_REMOVE(&w->group->workers, w, next);
 	}
 	free(w->status);

@@ -9,6 +9,7 @@
 #include "core/request.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "sys/procinfo.h"
 
 struct action;
 struct child_result;
@@ -41,6 +42,14 @@ struct pickup {
 	uint64_t received; /* of them, at the latest look */
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
 	struct timer timer; /* the next look; not set: all was received */
+};
+
+/* What it used when it was measured last; see autosize.c. */
+struct worker_usage {
+	tstamp at; /* 0: never */
+	bool under_way;
+	uint64_t requests; /* that had ended then */
+	struct procinfo_usage found; /* most 0: it had served nobody */
 };
 
 /* A worker from its death to the end of its struct; see worker.c. */
@@ -82,6 +91,7 @@ struct worker {
 	tspan cpu; /* processor time it had used, */
 	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
+	struct worker_usage usage;
 	bool accepts; /* it is known to accept; see backlog.c */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	struct leaving leaving;

@@ -194,7 +194,7 @@ testAMistakeNamesTheWordThatWasTyped() {
 	78 "-l *:8080: option 'listen' cannot be used with handoff = none" -l '*:8080' -o handoff=none cat
 	78 "-n 4:2: app 'cat': min_processes (4) is over max_processes (2)" -n 4:2 cat
 	78 "-n few: option 'min_processes': 'few' is not a whole number" -n few cat
-	78 "-n 2:: option 'max_processes': '' is not a whole number" -n 2: cat
+	78 "-n 2:: option 'max_processes': '' is not auto" -n 2: cat
 	64 "run: no program is named" -n 2
 	64 "requires an argument -- 'o'" -o
 	64 "usage: apppoold" -x cat

@@ -408,8 +408,8 @@ static const struct fact facts[] = {
 	    APP("min_processes = 9") },
 	{ NULL, 0, "", APP("min_processes = 9 max_processes = 9") },
 	{ "a_minimum_is_not_compared_with_a_wrong_maximum", 0,
-	    "pool.conf:1: option 'max_processes': 'x' is not a whole "
-	    "number from 1 to 10000\n",
+	    "pool.conf:1: option 'max_processes': 'x' is not auto, "
+	    "auto:NUMBER or a whole number from 1 to 10000\n",
 	    APP("min_processes = 9 max_processes = x") },
 	{ "a_threshold_beside_a_target_is_a_mistake", 0,
 	    "pool.conf:1: app 'a': multi_threshold has no effect with "

@@ -155,8 +155,8 @@ static const struct fact facts[] = {
 	{ "a_list_in_disorder_hides_nothing_behind_it", 0,
 	    "pool.conf:1: unexpected ',' in the list of option "
 	    "'counter'" WRITE_LIST
-	    "pool.conf:2: option 'max_processes': '1x' is not a whole "
-	    "number from 1 to 10000\n"
+	    "pool.conf:2: option 'max_processes': '1x' is not auto, "
+	    "auto:NUMBER or a whole number from 1 to 10000\n"
 	    "pool.conf:3: unexpected '{' in the list of option "
 	    "'watch'" WRITE_LIST
 	    "pool.conf:3: option 'nice': '1x' is not a nice value: -20 to "
@@ -171,12 +171,12 @@ static const struct fact facts[] = {
 	    "pool.conf:1)\n",
 	    "log = stderr\n" ANY_APP "log = syslog\n" },
 	{ "both_values_of_an_option_given_twice_are_checked", 0,
-	    "pool.conf:1: option 'max_processes': '1x' is not a whole "
-	    "number from 1 to 10000\n"
+	    "pool.conf:1: option 'max_processes': '1x' is not auto, "
+	    "auto:NUMBER or a whole number from 1 to 10000\n"
 	    "pool.conf:2: option 'max_processes' is given twice (first "
 	    "at pool.conf:1)\n"
-	    "pool.conf:2: option 'max_processes': '2x' is not a whole "
-	    "number from 1 to 10000\n",
+	    "pool.conf:2: option 'max_processes': '2x' is not auto, "
+	    "auto:NUMBER or a whole number from 1 to 10000\n",
 	    "max_processes = 1x\nmax_processes = 2x\n" ANY_APP },
 	{ "the_second_definition_of_an_app_is_a_mistake_and_is_checked", 0,
 	    "pool.conf:2: app 'any' is defined twice (first at "

@@ -138,7 +138,7 @@ TEST(the_head_describes_the_daemon)
 	CHECK(has("{\"version\":\"" APPPOOL_VERSION "\",\"pid\":"));
 	CHECK(has(",\"state\":\"running\",\"uptime\":60,"
 		  "\"config\":\"/etc/pool.conf\",\"generation\":3,"
-		  "\"max_processes\":9000,\"processes\":0,"));
+		  "\"max_processes\":9000,\"auto\":null,\"processes\":0,"));
 	CHECK(has(",\"counter\":null,\"apps\":[]}\n"));
 }
 
@@ -157,7 +157,7 @@ TEST(an_app_shows_limits_beside_use)
 		  "\"handoff\":\"native\",\"accept_by\":null,"
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
 		  "\"sockets_restored\":0,"
-		  "\"min_processes\":2,\"max_processes\":8,"
+		  "\"min_processes\":2,\"max_processes\":8,\"auto\":null,"
 		  "\"resized\":false,\"file_min_processes\":null,"
 		  "\"file_max_processes\":null,\"processes\":2,\"starting\":0,"
 		  "\"idle\":2,\"active\":0,\"detached\":0,\"retiring\":0,"
