@@ -34,6 +34,7 @@
 
 #define START_TIME_MAX TSPAN_SECONDS(600)
 
+#define WRITE_SIZE "write 65536, 64K, 16M or 2G"
 #define WRITE_SPAN "write 250ms, 10s, 5m, 2h or 1d"
 
 struct options {
@@ -44,6 +45,7 @@ struct options {
 	struct balancer_spec balancer;
 	tspan start_time;
 	tspan length; /* 0: as long as the profile or the trace is */
+	uint64_t memory; /* 0: it was not given */
 	uint64_t seed;
 };
 
@@ -327,6 +329,11 @@ options_parse(struct options *o, const struct given *given)
 			else if (o->length == 0)
 				valid = "it must be over 0";
 			break;
+		case SIMULATE_MEMORY:
+			if (!conf_parse_size(text, &o->memory) ||
+			    o->memory == 0)
+				valid = WRITE_SIZE;
+			break;
 		case SIMULATE_PROFILE:
 			valid = words_read_profile(text, &o->profile);
 			break;
@@ -385,6 +392,59 @@ simulate_peak(const struct profile *p)
 		    (1 +
 			(p->factor - 1) * (double)p->burst / (double)p->period);
 	return p->kind == PROFILE_DAY ? 1.8 : p->kind == PROFILE_RAMP ? 2 : 1;
+}
+
+/*
+ * Gives max_processes = auto the numbers that the daemon comes to, where every
+ * process is as large as --pss says; else ends the program.
+ */
+static void
+options_autosize(const struct options *o, struct conf *conf,
+    struct autosize *fits, struct simulation *out)
+{
+	const struct autosize_box box = { .memory = o->memory };
+	const struct given *pss = options_find(o, SIMULATE_PSS, NULL);
+	struct autosize all = { .set = conf->max_auto,
+		.bound = conf->max_processes };
+	bool any = conf->max_auto;
+
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
+		const struct given *own =
+		    options_find(o, SIMULATE_PSS, app->name);
+		struct autosize *fit = &fits[i];
+
+		fit->next = i + 1 < conf->apps_len ? fit + 1 : NULL;
+		fit->set = app->max_auto;
+		fit->least = MAX(app->pool.min_processes, 1);
+		fit->bound = MIN(app->pool.max_processes, conf->max_processes);
+		any = any || fit->set;
+		if (own != NULL &&
+		    (!conf_parse_size(options_value(own), &fit->size) ||
+			fit->size == 0))
+			options_misuse(own, own->value, WRITE_SIZE);
+		if ((fit->set || conf->max_auto) &&
+		    (fit->size == 0 || o->memory == 0))
+			errx(EX_USAGE,
+			    "simulate: max_processes = auto: give --memory, "
+			    "and --pss for %s",
+			    app->name);
+		all.least += app->pool.min_processes;
+	}
+	all.least = MAX(all.least, 1);
+	if (!any && (pss != NULL || o->memory != 0))
+		errx(EX_USAGE,
+		    "simulate: no max_processes is auto: no --memory, --pss");
+	if (!any)
+		return;
+	autosize_step(&box, fits, &all);
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (fits[i].set)
+			conf->apps[i].pool.max_processes = fits[i].goal;
+	if (all.set)
+		conf->max_processes = all.goal;
+	out->memory = o->memory;
+	out->fits = fits;
 }
 
 /* The load of one app: what the options say of it, else our defaults. */
@@ -711,6 +771,7 @@ simulate_run(const char *file, bool json, const struct given *options)
 	struct simulation s = { 0 };
 	struct conf_report report;
 	struct verdict *verdicts;
+	struct autosize *fits;
 	struct load_app *apps;
 	struct options o;
 	struct conf *conf;
@@ -730,6 +791,8 @@ simulate_run(const char *file, bool json, const struct given *options)
 	s.start_time = o.start_time;
 	s.balancer = o.balancer;
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
+	fits = result_alloc(conf->apps_len, sizeof(*fits));
+	options_autosize(&o, conf, fits, &s);
 	options_load(&o, conf, apps, &s.load);
 	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));
 	simulate_play(conf, &s, &r);
@@ -742,6 +805,7 @@ simulate_run(const char *file, bool json, const struct given *options)
 		simulate_draw(o.svg, &s, &r);
 	result_fini(&r);
 	free(verdicts);
+	free(fits);
 	free(apps);
 	conf_free(conf);
 	/* The reason of an earlier failed write is not known any more. */

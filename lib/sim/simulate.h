@@ -15,6 +15,7 @@
 #include <sysexits.h>
 
 #include "conf/conf.h"
+#include "core/autosize.h"
 #include "core/prng.h"
 #include "core/tstamp.h"
 
@@ -511,6 +512,8 @@ struct simulation {
 	struct load_spec load;
 	tspan start_time;
 	struct balancer_spec balancer; /* no hosts: there is none */
+	uint64_t memory; /* of the box, where something is auto */
+	const struct autosize *fits; /* of the apps, likewise */
 	const struct verdict *verdicts; /* of the apps; NULL: there are none */
 };
 
@@ -537,15 +540,17 @@ const char *words_read_rate(const char *text, double *out);
 
 double simulate_peak(const struct profile *p); /* of the rate, over its mean */
 
-/* Above all letters; the first four may be given for single apps. */
+/* Above all letters; the first five may be given for single apps. */
 enum simulate_option {
 	SIMULATE_CLIENTS = 256,
+	SIMULATE_PSS,
 	SIMULATE_RATE,
 	SIMULATE_SERVICE,
 	SIMULATE_THINK,
 	SIMULATE_BALANCER,
 	SIMULATE_FOR,
 	SIMULATE_HOSTS,
+	SIMULATE_MEMORY,
 	SIMULATE_PROFILE,
 	SIMULATE_SEED,
 	SIMULATE_START_TIME,

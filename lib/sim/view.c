@@ -10,6 +10,7 @@
 #include "sys/text.h"
 
 #define COLUMNS 10
+#define MIB (1024 * 1024.0)
 
 static const struct {
 	const char *json, *text;
@@ -104,6 +105,17 @@ text_load(const struct simulation *s, const struct result *r, FILE *out)
 		    s->balancer.blind ? ", without agent checks" : "");
 	(void)fprintf(out, "Starts       take %s until ready\n",
 	    words_span(s->start_time).text);
+	for (size_t i = 0; s->fits != NULL && i < spec->apps_len; i++)
+		if (s->fits[i].set)
+			(void)fprintf(out,
+			    "Memory       %s: at most %u, of %.1fM each in "
+			    "%.1fM, %.1fM of it left free\n",
+			    spec->apps[i].name, s->fits[i].goal,
+			    (double)s->fits[i].size / MIB,
+			    (double)s->memory / MIB,
+			    (double)autosize_reserve(
+				&(struct autosize_box){ .memory = s->memory }) /
+				MIB);
 }
 
 static void

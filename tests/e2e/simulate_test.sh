@@ -56,6 +56,27 @@ testTheFirstLineIsTheVerdict() {
 	assertContains "$said" "$(head -n 1 "$DIR/out")" fits:
 }
 
+testAutoIsTheNumberThatFitsIntoTheMemory() {
+	sed 's/command/max_processes = auto command/' "$DIR/pool.conf" \
+	    >"$DIR/auto.conf"
+	simulate -c "$DIR/auto.conf" --rate 50 --for 1m --memory 512M --pss 30M
+	assertContains "$(cat "$DIR/err" "$DIR/out")" \
+	    'Memory       web: at most 14, of 30.0M each in 512.0M, 64.0M of it'
+	assertContains "$(head -n 1 "$DIR/out")" '14 allowed'
+	simulate -c "$DIR/auto.conf" --rate 50 --for 1m --memory 512M \
+	    --pss web=100M
+	assertContains "$(head -n 1 "$DIR/out")" '4 allowed'
+	simulate -c "$DIR/auto.conf" --rate 50 --for 1m --memory 512M
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/err")" 'give --memory, and --pss for web'
+	simulate -c "$DIR/auto.conf" --memory 512M --pss lots
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/err")" 'write 65536, 64K, 16M or 2G'
+	simulate --memory 512M
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/err")" 'no max_processes is auto'
+}
+
 # verdict GLOBAL OPTIONS OPTION...: the first line of what a simulation shows
 # of an app with these options, beside which another one keeps its places.
 verdict() {
