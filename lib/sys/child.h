@@ -67,6 +67,8 @@ struct child_spec {
 	 * acceptfilter_hide().
 	 */
 	bool filter_accept;
+	/* The folder of a cgroup v2 to be in from its start on; 0: ours. */
+	int cgroup;
 	const char *chroot; /* NULL: none. Needs a privilege */
 	/* Entered with our identity, inside the chroot; NULL: ours. */
 	const char *directory;
@@ -91,6 +93,7 @@ struct child_spec {
 /* The steps to a running program, in the order they are taken. */
 enum child_stage {
 	CHILD_CLONE,
+	CHILD_CGROUP,
 	CHILD_SESSION,
 	CHILD_OUTPUT,
 	CHILD_NULL,
