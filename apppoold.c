@@ -17,6 +17,7 @@
 #include "daemon/state.h"
 #include "sys/address.h"
 #include "sys/background.h"
+#include "sys/cgroup.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
 #include "sys/manager.h"
@@ -334,6 +335,20 @@ tell_way(const struct conf *conf)
 		    conf->control);
 }
 
+/* What apps cannot have. A limit without effect is told with its line. */
+static void
+tell_cgroups(void)
+{
+	const char *why = cgroup_lacks(CGROUP_ANY);
+
+	if (why != NULL)
+		log_info("apps have no cgroup of their own: %s", why);
+	for (enum cgroup_need i = CGROUP_ANY; why == NULL && i < CGROUP_NEEDS;
+	     i++)
+		if (cgroup_lacks(i) != NULL)
+			log_info("%s", cgroup_lacks(i));
+}
+
 static int
 run(struct supervisor *s, const struct options *o, struct conf *conf)
 {
@@ -368,7 +383,9 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		    (long)getpid());
 		if (conf->choice != NULL)
 			tell_way(conf);
-		else if (conf->nobody_by_default)
+		else
+			tell_cgroups();
+		if (conf->choice == NULL && conf->nobody_by_default)
 			log_warnx("apps that name no user run as nobody");
 		if (o->background && conf->log.dest == LOG_DEST_STDERR)
 			log_warnx("the log goes nowhere when all apps are "
@@ -402,6 +419,7 @@ main(int argc, char **argv)
 		perror("apppoold: LISTEN_FDS");
 		return EX_OSERR;
 	}
+	cgroup_init(true);
 	conf = load(&o, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;

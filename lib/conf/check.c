@@ -155,6 +155,10 @@ check_one_app(struct build *b, struct conf_app *app)
 		o->restart_delay_max = o->restart_delay;
 	check_over(b, app, "restart_delay", (double)o->restart_delay,
 	    "restart_delay_max", (double)o->restart_delay_max);
+	if (app->cgroup.memory_max > 0)
+		check_over(b, app, "memory_high",
+		    (double)app->cgroup.memory_high, "memory_max",
+		    (double)app->cgroup.memory_max);
 	check_over(b, app, "multi_threshold", o->load.multi_threshold,
 	    "grow_threshold", o->load.grow_threshold);
 	if (app->limit.local && b->conf->counter_len == 0)
@@ -638,6 +642,35 @@ check_limits(const struct outside *o)
 	}
 }
 
+/* Reports limits of a cgroup where there is none, or not such a one. */
+static void
+check_cgroup(const struct outside *o)
+{
+	const struct cgroup_options *c = &o->app->cgroup;
+	const struct {
+		const char *option;
+		enum cgroup_need need;
+		bool set;
+	} limits[] = {
+		{ "memory_max", CGROUP_MEMORY, c->memory_max > 0 },
+		{ "memory_high", CGROUP_MEMORY, c->memory_high > 0 },
+		{ "cpu_weight", CGROUP_CPU, c->cpu_weight != 100 },
+		{ "cpu_max", CGROUP_CPU, c->cpu_max > 0 },
+		{ "tasks_max", CGROUP_PIDS, c->tasks_max > 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const char *why = cgroup_lacks(limits[i].need);
+
+		if (limits[i].set && why != NULL)
+			build_say(o->b, o->app,
+			    o->b->conf->require_cgroup ? SAID_MISTAKE
+						       : SAID_DOUBT,
+			    limits[i].option, "%s has no effect: %s",
+			    limits[i].option, why);
+	}
+}
+
 static void
 check_programs(const struct outside *o)
 {
@@ -671,6 +704,12 @@ check_outside(struct build *b, bool (*is_ours)(const struct conf_listen *))
 	if ((b->findings->flags & (CONF_OUTSIDE_WARN | CONF_OUTSIDE_STRICT)) ==
 	    0)
 		return;
+	/* A daemon that starts has looked at its own. */
+	if ((b->findings->flags & CONF_OUTSIDE_STRICT) != 0)
+		cgroup_init(false);
+	if (conf->require_cgroup && cgroup_lacks(CGROUP_ANY) != NULL)
+		build_say(b, NULL, SAID_MISTAKE, "require_cgroup",
+		    "apps can have no cgroup: %s", cgroup_lacks(CGROUP_ANY));
 	check_files(b);
 	check_listens(&o, "counter", conf->counter, conf->counter_len);
 	for (size_t i = 0; i < conf->apps_len; i++) {
@@ -680,6 +719,7 @@ check_outside(struct build *b, bool (*is_ours)(const struct conf_listen *))
 		if (o.app->program.identity.user != NULL)
 			check_programs(&o);
 		check_limits(&o);
+		check_cgroup(&o);
 		check_listens(
 		    &o, "listen", o.app->listen.list, o.app->listen.len);
 		check_folder(b, build_where(b, o.app, "output"),

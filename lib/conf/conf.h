@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "core/app.h"
+#include "sys/cgroup.h"
 #include "sys/log.h"
 
 /* make defines it otherwise for another SYSCONFDIR. */
@@ -233,6 +234,7 @@ struct conf_app {
 	struct conf_refusal refusal;
 	struct conf_limit limit;
 	struct conf_parking parking;
+	struct cgroup_options cgroup;
 
 	/*
 	 * Sizes, waiting, growth and the life of processes. min_processes <=
@@ -283,6 +285,7 @@ struct conf {
 	char *dump_file; /* absolute, or NULL */
 	tspan stop_timeout;
 	tspan close_delay; /* the longest of all; under stop_timeout, or 0 */
+	bool require_cgroup;
 
 	/* The user of keepers; keeper_changes: not the daemon's. */
 	bool keeper_changes;

@@ -61,6 +61,8 @@
 	APP(option, parking.option, SESSIONS, IN_PLACE, __VA_ARGS__)
 #define LOAD(option, ...) \
 	APP(option, pool.load.option, CONNECTIONS, IN_PLACE, __VA_ARGS__)
+#define CGROUP(option, ...) \
+	APP(option, cgroup.option, ALL, IN_PLACE, __VA_ARGS__)
 #define POOL(option, allowed, ...) \
 	APP(option, pool.option, allowed, IN_PLACE, __VA_ARGS__)
 
@@ -82,6 +84,7 @@ const struct option options_global[] = {
 	GLOBAL(dump_file, path, NULL, 0, 0),
 	GLOBAL(stop_timeout, span, "30s", 0, LONG),
 	GLOBAL(close_delay, span, "0", 0, LONG),
+	GLOBAL(require_cgroup, flag, "false", 0, 0),
 	GLOBAL(user, string, NULL, 0, 0),
 	GLOBAL(group, string, NULL, 0, 0),
 };
@@ -116,6 +119,11 @@ const struct option options_app[] = {
 	PROGRAM(limit_as, rlimit_size, "inherit", 1, 0),
 	PROGRAM(limit_nproc, rlimit, "inherit", 0, 0),
 	PROGRAM(limit_cpu, rlimit_span, "inherit", 1, 0),
+	CGROUP(memory_max, size, "0", 0, 0),
+	CGROUP(memory_high, size, "0", 0, 0),
+	CGROUP(cpu_weight, uint, "100", 1, 10000),
+	CGROUP(cpu_max, uint, "0", 0, 1e6),
+	CGROUP(tasks_max, uint, "0", 0, 4194304),
 	PROGRAM(output, word, "log", 0, 0, APP_EXTRA(program.output_file),
 	    WORDS("log", "inherit", "null", "/")),
 	APP(stderr_level, program.stderr_level, ALL, IN_PLACE, word, "info", 0,
@@ -250,6 +258,8 @@ static const struct {
 	{ "clear_environment", "clear_env" },
 	{ "command", "ExecStart" },
 	{ "concurrency", "threads ThreadsPerChild worker_connections" },
+	{ "cpu_max", "CPUQuota" },
+	{ "cpu_weight", "CPUWeight" },
 	{ "directory", "chdir WorkingDirectory" },
 	{ "environment", "env initial_env raw_env" },
 	{ "gain", "gainValue" },
@@ -272,6 +282,8 @@ static const struct {
 	{ "max_queue", "max_request_queue_size" },
 	{ "max_requests", "MaxConnectionsPerChild MaxRequestsPerChild" },
 	{ "max_requests", "pm.max_requests" },
+	{ "memory_high", "MemoryHigh" },
+	{ "memory_max", "MemoryMax" },
 	{ "min_idle", "MinSpareServers pm.min_spare_servers" },
 	{ "min_processes", "cheaper min_instances minProcesses min_workers" },
 	{ "min_processes", "numprocs pm.start_servers StartServers" },
@@ -296,6 +308,7 @@ static const struct {
 	{ "stop_signal", "KillSignal stopsignal" },
 	{ "stop_timeout", "graceful_timeout process_control_timeout" },
 	{ "stop_timeout", "stopwaitsecs TimeoutStopSec worker_reload_mercy" },
+	{ "tasks_max", "TasksMax" },
 	{ "update_interval", "updateInterval" },
 	{ "user", "uid" },
 	{ "watch", "touch_reload" },

@@ -54,7 +54,7 @@ struct status_list {
 
 /* Figures of a daemon, an app or a worker; others are null. */
 enum status_has {
-	HAS_COUNTER = 1 << 0,
+	HAS_SHARE = 1 << 0, /* of a processor, measured */
 	HAS_SESSIONS = 1 << 1, /* connections are handed over */
 	HAS_CLIENTS = 1 << 2, /* it, or it accepts them itself */
 	HAS_WAITING = 1 << 3,
@@ -73,14 +73,20 @@ enum status_has {
 	HAS_SLOT = 1 << 16,
 	HAS_PID = 1 << 17, /* of the worker, or the template of the app */
 	HAS_PROCINFO = 1 << 18, /* likewise */
-	HAS_IDLE = 1 << 19,
+	HAS_COUNTER = 1 << 19, /* of the daemon */
+	HAS_IDLE = 1 << 19, /* of a worker */
 	HAS_BUSY = 1 << 20,
 	HAS_OUTPUT = 1 << 21,
 	HAS_CLOSING = 1 << 22, /* its close_delay is under way */
 	HAS_READY = 1 << 23, /* it has not left the file */
 	HAS_AUTO = 1 << 24,
 	HAS_SIZE = 1 << 25, /* of its processes, measured */
-	HAS_SHARE = 1 << 26, /* of a processor, likewise */
+	/* As enum cgroup_has, in its order: */
+	HAS_CGROUP = 1 << 26,
+	HAS_CGROUP_MEMORY = 1 << 27,
+	HAS_CGROUP_PEAK = 1 << 28,
+	HAS_CGROUP_TASKS = 1 << 29,
+	HAS_CGROUP_PRESSURE = 1 << 30,
 };
 
 struct status_worker {
@@ -198,6 +204,7 @@ struct status_app {
 	uint32_t nkeepers;
 	struct status_template template;
 	struct status_limit limit;
+	struct cgroup_figures cgroup;
 	struct status_measured measured;
 };
 

@@ -210,6 +210,8 @@ take_app(
 		a->restored += l->acceptor.restored;
 	}
 	a->nkeepers = (uint32_t)keeper_sights(g, a->keepers);
+	a->cgroup = g->cgroup.figures;
+	a->has |= a->cgroup.has * HAS_CGROUP;
 	if (g->templating != NULL)
 		take_template(st, a, g->templating);
 	if (conf->limit.server != NULL && g->limiter != NULL) {

@@ -48,11 +48,12 @@ enum process_step {
 	STEP_STUCK, /* and still there kill_timeout later */
 };
 
-/* Why a process ended: by itself, up to END_SIGNAL, or because we asked. */
+/* Why a process ended: by itself, up to END_OOM, or because we asked. */
 enum process_end {
 	END_EXIT, /* exit 0 */
 	END_FAILURE, /* another exit status */
 	END_SIGNAL, /* killed, not by us */
+	END_OOM, /* killed by the kernel, for want of memory */
 	END_RETIRED, /* it asked to retire */
 	END_IDLE, /* max_idle_time */
 	END_LOAD, /* not needed, by the load estimate */

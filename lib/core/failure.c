@@ -16,6 +16,7 @@ failure_is_fault(
 		return x->requests == 0 || o->listens;
 	case END_FAILURE:
 	case END_SIGNAL:
+	case END_OOM:
 	case END_START_TIMEOUT:
 	case END_PICKUP_TIMEOUT:
 	case END_NONSENSE:

@@ -311,7 +311,7 @@ void pool_worked(struct pool *p, uint32_t process, double processors,
 void pool_looked(struct pool *p, uint32_t app, tstamp began, tstamp now);
 
 /*
- * The process is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come
+ * The process is dead; how: END_EXIT up to END_RETIRED.  Then come
  * pool_retaken() for each connection it never received, and pool_gone(),
  * which counts its other sessions as lost and frees the number.
  */

@@ -255,7 +255,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	uint32_t c, next;
 
 	settle_at(p, now);
-	x->exited = how != END_SIGNAL;
+	x->exited = how != END_SIGNAL && how != END_OOM;
 	/* A job that ends well was ready, and so is its app. */
 	if (how == END_EXIT && x->state == PROCESS_STARTING &&
 	    app_has_jobs(a)) {

@@ -476,6 +476,7 @@ const char *const process_end_names[] = {
 	[END_EXIT] = "exit",
 	[END_FAILURE] = "failure",
 	[END_SIGNAL] = "signal",
+	[END_OOM] = "oom",
 	[END_RETIRED] = "retired",
 	[END_IDLE] = "idle",
 	[END_LOAD] = "load",

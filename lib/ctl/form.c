@@ -331,6 +331,12 @@ put_app(struct text *out, json_t *app)
 		"  keeper (pid {pid}) does not answer: another "
 		"takes over\n");
 	form_put(out, app,
+	    "[{+cgroup}  cgroup: cpu {cgroup.cpu:t}[, memory "
+	    "{cgroup.memory:b}][ (peak {cgroup.memory_peak:b})][, "
+	    "{cgroup.tasks} tasks][, {cgroup.oom_kills} killed for want of "
+	    "memory][{+cgroup.cpu_pressure}\n    waited of 10 s: cpu "
+	    "{cgroup.cpu_pressure} %, memory {cgroup.memory_pressure} %, io "
+	    "{cgroup.io_pressure} %]\n]"
 	    "[{+template}  template {template.state}[, pid {template.pid}][, "
 	    "age {template.age:t}][, RSS {template.rss:b}]; forked "
 	    "{template.forked}, failures {template.failures}\n"

@@ -280,6 +280,7 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 		return NULL;
 	}
 	g->sup = s;
+	g->cgroup.events = -1;
 	g->since = now;
 	g->config = conf_ref(s->config);
 	g->conf = conf;
@@ -366,6 +367,7 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 		return NULL;
 	if (conf->program.library == NULL)
 		apps_tell_restricted(g);
+	app_cgroup_make(g);
 	limiter_configure(g, now);
 	sampling_begin(g, now);
 	if (conf->max_auto)
@@ -412,6 +414,8 @@ static void
 apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
     tstamp now)
 {
+	const struct cgroup_options former = g->conf->cgroup;
+
 	/* From a number, auto goes on with what that has allowed. */
 	if (!g->conf->max_auto)
 		g->autosize.fit.ceiling =
@@ -421,6 +425,9 @@ apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
 	g->leaves = 0;
 	g->backlog.falls = false;
 	g->keeper->errors = app->program.stderr_level;
+	if (memcmp(&former, &app->cgroup, sizeof(former)) != 0 &&
+	    !g->hold.muted && !g->hold.stopped)
+		app_cgroup_make(g);
 	limiter_configure(g, now);
 	sampling_begin(g, now);
 	if (app->max_auto)
@@ -624,9 +631,10 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	g->closing = true;
 	timer_set(&s->loop.timers, &g->hold.close, TSTAMP_NEVER);
 	listeners_close_all(&g->listeners);
-	/* Called again when the last of them is closed. */
+	template_update(g, now);
+	/* Called again when the last of them is closed, or has ended. */
 	g->over = true;
-	if (g->refused > 0)
+	if (g->refused > 0 || template_leaves(g))
 		return;
 	if (!s->stopping)
 		log_info("%s: gone", g->conf->name);
@@ -634,6 +642,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	limiter_configure(g, now);
 	restart_files_configure(g, now);
 	template_configure(g, now);
+	app_cgroup_leave(g);
 	parking_leave(g, now);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);

@@ -129,6 +129,13 @@ struct limiter_figures {
 	unsigned down; /* servers that are passed over */
 };
 
+/* Its cgroup, if apps have one; see app_cgroup.c. */
+struct app_cgroup {
+	int events; /* its file memory.events; -1: there is none */
+	uint64_t oom_kills; /* in there, whose deaths were seen */
+	struct cgroup_figures figures; /* at the latest look */
+};
+
 struct group {
 	struct supervisor *sup;
 	uint32_t app; /* number in the pool */
@@ -160,6 +167,7 @@ struct group {
 	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct limiter_figures locks;
+	struct app_cgroup cgroup;
 	struct restart_files *restart_files; /* NULL: no file restarts it */
 	struct group_failure failure; /* the latest */
 	struct group_failure given_up; /* of the latest rollout that was */
@@ -415,6 +423,16 @@ bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
 
 /* The app gets the ceiling that max_processes = auto has found. */
 void size_follow(struct group *g, tstamp now);
+/* --- app_cgroup.c --------------------------------------------------------- */
+
+/* A lane makes its cgroup, before the processes that are started from now. */
+void app_cgroup_make(struct group *g);
+
+/*
+ * If it has no process, nor a template, of its own any more, a lane ends what
+ * these have left behind, and removes the cgroup.
+ */
+void app_cgroup_leave(struct group *g);
 
 /* --- hold.c -------------------------------------------------------------- */
 

@@ -100,6 +100,7 @@ hold_resume(struct group *g, tstamp now)
 	}
 	if (!g->hold.stopped) {
 		g->hold.muted = false;
+		app_cgroup_make(g);
 		template_update(g, now);
 		pool_app_resume(&g->sup->pool, g->app, now);
 		listeners_resume(g);

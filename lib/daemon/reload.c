@@ -237,6 +237,8 @@ tables_sum_up(const struct conf *conf, struct need *out)
 		    ? o->max_processes
 		    : conf->max_processes;
 
+		/* Its cgroup's memory.events. */
+		out->others++;
 		needs = needs || keeper_is_needed(app);
 		kept = kept || app->program.output == CONF_OUTPUT_LOG;
 		measures = measures || o->max_memory > 0;
@@ -570,6 +572,12 @@ reload_request(struct supervisor *s, tstamp now)
 
 /* --- the first configuration ---------------------------------------------- */
 
+static bool
+reload_has_app(void *conf, const char *app)
+{
+	return conf_find_app(conf, app) != NULL;
+}
+
 int
 reload_first(struct supervisor *s)
 {
@@ -596,6 +604,8 @@ reload_first(struct supervisor *s)
 		listeners_close_all(&listeners);
 		return opening_status(openings.error);
 	}
+	/* Apps of a former daemon; of the others it goes on with the cgroup. */
+	(void)cgroup_clean(reload_has_app, conf);
 	reload_enforce(s, &listeners, NULL, s->started);
 	activation_drop();
 	return EX_OK;

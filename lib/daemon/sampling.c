@@ -3,12 +3,14 @@
  * each turn of the loop, so that thousands do not hold it up: their resident
  * size, for apps with max_memory (and at the end of each session); and their
  * processor time, for apps whose processes accept connections themselves.
- * Without such an app there is no round.
+ * Without such an app there is no round, unless apps have cgroups: the figures
+ * of all are read by a lane.
  */
 
 #include <sys/param.h>
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/worker.h"
@@ -22,6 +24,9 @@
 #define SAMPLING_CPU 4
 #define SAMPLING_PAUSE_MIN TSPAN_MSECONDS(100)
 #define SAMPLING_PAUSE_MAX TSPAN_SECONDS(10)
+
+/* Between looks at the figures of cgroups. */
+#define SAMPLING_CGROUPS TSPAN_SECONDS(2)
 
 /* Children of a process, and theirs, that are counted. */
 #define SAMPLING_CHILDREN 64
@@ -89,6 +94,69 @@ sampling_cpu(struct worker *w, tstamp now)
 		backlog_sampled(w, now);
 }
 
+/* --- cgroups -------------------------------------------------------------- */
+
+struct sampling_look {
+	struct lane_job job;
+	struct supervisor *sup;
+	struct conf *config; /* a reference */
+	struct cgroup_figures figures[]; /* of its apps */
+};
+
+static void
+sampling_look_work(struct lane_job *job)
+{
+	struct sampling_look *l = LOOP_OWNER(job, struct sampling_look, job);
+	int folder;
+
+	for (size_t i = 0; i < l->config->apps_len; i++) {
+		folder = cgroup_open(l->config->apps[i].name, NULL);
+		if (folder != -1) {
+			cgroup_read(folder, &l->figures[i]);
+			(void)close(folder);
+		}
+	}
+}
+
+static void
+sampling_look_done(struct lane_job *job, tstamp now)
+{
+	struct sampling_look *l = LOOP_OWNER(job, struct sampling_look, job);
+
+	for (size_t i = 0; i < l->config->apps_len; i++) {
+		struct group *g = group_find(l->sup, l->config->apps[i].name);
+
+		if (g == NULL)
+			continue;
+		/* A process killed before the last look was none of ours. */
+		if (g->cgroup.oom_kills < g->cgroup.figures.oom_kills)
+			g->cgroup.oom_kills = g->cgroup.figures.oom_kills;
+		g->cgroup.figures = l->figures[i];
+	}
+	l->sup->sampling.cgroups_at = now + SAMPLING_CGROUPS / 2;
+	conf_free(l->config);
+	free(l);
+}
+
+static void
+sampling_look(struct supervisor *s, tstamp now)
+{
+	const size_t n = s->config->apps_len;
+	struct sampling_look *l;
+
+	if (cgroup_lacks(CGROUP_ANY) != NULL || now < s->sampling.cgroups_at)
+		return;
+	l = calloc(1, sizeof(*l) + n * sizeof(l->figures[0]));
+	if (l == NULL)
+		return;
+	s->sampling.cgroups_at = TSTAMP_NEVER;
+	l->sup = s;
+	l->config = conf_ref(s->config);
+	l->job.work = sampling_look_work;
+	l->job.done = sampling_look_done;
+	lane_submit(&s->looker, &l->job);
+}
+
 /* --- rounds --------------------------------------------------------------- */
 
 /* Between samples of the size, or of the processor time; NEVER: none. */
@@ -110,9 +178,13 @@ sampling_pause(const struct group *g, bool cpu)
 void
 sampling_begin(struct group *g, tstamp now)
 {
+	tspan pause =
+	    tstamp_min(sampling_pause(g, false), sampling_pause(g, true));
+
+	if (cgroup_lacks(CGROUP_ANY) == NULL)
+		pause = tstamp_min(pause, SAMPLING_CGROUPS);
 	timer_advance(&g->sup->loop.timers, &g->sup->sampling.timer,
-	    tstamp_add(now,
-		tstamp_min(sampling_pause(g, false), sampling_pause(g, true))));
+	    tstamp_add(now, pause));
 }
 
 /* If there is more, the next turn comes at once. */
@@ -147,6 +219,7 @@ sampling_round(struct timer *t, tstamp now)
 		timer_set(&s->loop.timers, t, now);
 		return;
 	}
+	sampling_look(s, now);
 	/* The start of a process makes the next round of an app without any. */
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (s->groups[app] != NULL &&

@@ -461,6 +461,7 @@ settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 	case NEWS_AT_REST:
 		tell_app(g, LOG_LEVEL_INFO, EVENT_STOP, NULL, "%s",
 		    app_state_name(app));
+		app_cgroup_leave(g);
 		break;
 	case NEWS_STUCK:
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,

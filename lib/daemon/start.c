@@ -43,6 +43,7 @@ struct start {
 	struct lane_job job;
 	struct worker *w;
 	struct conf *config; /* a reference: the spec points into it */
+	const char *app; /* its name */
 	struct child_spec spec;
 	struct child_limit limits[5];
 	/*
@@ -371,7 +372,7 @@ start_work(struct lane_job *job)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
 	struct start *t = LOOP_OWNER(job, struct start, job);
-	int output = -1;
+	int output = -1, cgroup = -1;
 	char why[OWNFILE_WHY] = "";
 
 	if (t->output_file != NULL) {
@@ -386,8 +387,14 @@ start_work(struct lane_job *job)
 			    output == -1 && why[0] != '\0' ? 0 : errno;
 		}
 	}
+	if (cgroup_lacks(CGROUP_ANY) == NULL)
+		cgroup = cgroup_open(t->app, NULL);
+	/* Where it could not be made, which was told, the daemon's will do. */
+	t->spec.cgroup = cgroup == -1 ? 0 : cgroup;
 	if (t->result.error == 0)
 		(void)child_spawn(&t->spec, &t->result);
+	if (cgroup != -1)
+		(void)close(cgroup);
 	/* Closing a file may write it to the disk. */
 	if (output != -1)
 		(void)close(output);
@@ -473,6 +480,7 @@ start_program(struct worker *w)
 	t->job.work = start_work;
 	t->job.done = start_done;
 	t->config = conf_ref(g->config);
+	t->app = g->conf->name;
 	if (!start_spec(t) || !start_variables(t) || !start_command(t)) {
 		error = errno;
 		start_free(t);

@@ -89,6 +89,7 @@ void refusal_answer(const struct group *g, int fd, struct refusal_answer *out);
 /* A round over all workers, in pieces; see sampling.c. */
 struct sampling {
 	struct timer timer; /* its next piece, or the next round */
+	tstamp cgroups_at; /* a lane looks at cgroups from then on; or has */
 	uint32_t next; /* process that the piece begins with */
 };
 

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/action.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/number.h"
@@ -396,10 +397,23 @@ template_patience(struct template *t, tspan span)
 	timer_set(&loop->timers, &t->timer, tstamp_add(loop_now(loop), span));
 }
 
+/* An app that is at rest, or over (NULL: gone), may have waited for its end. */
+static void
+template_gone(struct group *g)
+{
+	if (g != NULL && g->over)
+		apps_over(g->sup,
+		    &(struct action){ .kind = ACTION_OVER, .app = g->app },
+		    loop_now(&g->sup->loop));
+	else if (g != NULL && (g->hold.muted || g->hold.stopped))
+		app_cgroup_leave(g);
+}
+
 static void
 template_free(struct template *t)
 {
 	struct worker *w = t->w;
+	struct group *g = w->group;
 
 	if (w->start.fork != NULL) {
 		fork_signal(w->start.fork, SIGKILL);
@@ -409,6 +423,18 @@ template_free(struct template *t)
 	TAILQ_REMOVE(&w->sup->templates.all, t, next);
 	free(t);
 	worker_free(w);
+	template_gone(g);
+}
+
+bool
+template_leaves(const struct group *g)
+{
+	const struct template *t;
+
+	TAILQ_FOREACH(t, &g->sup->templates.all, next)
+		if (t->w->group == g && t->state != TEMPLATE_STUCK)
+			return true;
+	return false;
 }
 
 /*
@@ -514,6 +540,7 @@ template_late(struct timer *timer, tstamp now)
 		/* Stuck in the kernel, perhaps: it delays nothing. */
 		worker_signal(t->w, SIGKILL);
 		t->state = TEMPLATE_STUCK;
+		template_gone(t->w->group);
 	} else if (t->silent) {
 		template_fail(t, now, "is killed: it has shut its socket");
 	} else if (t->state == TEMPLATE_READY) {
@@ -816,8 +843,10 @@ template_fini(struct supervisor *s)
 	struct template *t;
 	struct fork *f;
 
-	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL)
+	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL) {
+		t->w->group = NULL;
 		template_free(t);
+	}
 	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL) {
 		timer_set(&s->loop.timers, &f->timer, TSTAMP_NEVER);
 		f->by = NULL;

@@ -258,13 +258,27 @@ worker_signal(struct worker *w, int sig)
 
 /* --- how it ended ------------------------------------------------------ */
 
+/* The kernel has killed a process of the app whose death was not seen yet. */
+static bool
+death_by_oom(struct group *g)
+{
+	uint64_t kills = 0;
+
+	if (g == NULL || g->cgroup.events == -1 ||
+	    cgroup_oom_kills(g->cgroup.events, &kills) == -1 ||
+	    kills <= g->cgroup.oom_kills)
+		return false;
+	g->cgroup.oom_kills++;
+	return true;
+}
+
 static enum process_end
 death_end_of(const struct worker *w)
 {
 	const struct reap_death *d = &w->leaving.death;
 
 	if (d->signal != 0)
-		return END_SIGNAL;
+		return w->leaving.oom ? END_OOM : END_SIGNAL;
 	if (d->status != 0)
 		return END_FAILURE;
 	/* Some leave after so many connections, at whatever age that is. */
@@ -359,7 +373,9 @@ death_explain(
 	len = w->leaving.asked ? death_last_line(w, &line) : 0;
 	(void)snprintf(buf, size, "%s%s%s%s%.*s",
 	    reap_explain(d, how, sizeof(how)), when,
-	    w->leaving.starved ? ", perhaps for want of memory" : "",
+	    w->leaving.oom           ? " for want of memory"
+		: w->leaving.starved ? ", perhaps for want of memory"
+				     : "",
 	    len > 0 ? ": " : "", len, line);
 	return true;
 }
@@ -399,9 +415,11 @@ leaving_hear(struct worker *w, tstamp now)
 
 	/*
 	 * The kernel may have killed the process for want of memory: it has
-	 * killed one since the last look, or that look was just now.
+	 * killed one since the last look, or that look was just now. Where the
+	 * app has a cgroup, that says so exactly.
 	 */
 	if (w->leaving.death.signal == SIGKILL &&
+	    w->group->cgroup.events == -1 &&
 	    !w->sup->pool.processes[w->process].asked &&
 	    procinfo_oom_kills(&kills) == 0) {
 		if (kills != r->oom_kills)
@@ -534,6 +552,7 @@ death_begin(struct worker *w, const struct reap_death *death, tstamp now)
 	char how[64];
 
 	worker_died(w, death);
+	w->leaving.oom = death->signal == SIGKILL && death_by_oom(w->group);
 	if (w->template != NULL) {
 		template_tried(
 		    w->template, reap_explain(death, how, sizeof(how)), now);

@@ -56,7 +56,8 @@ struct worker_usage {
 struct leaving {
 	unsigned step; /* the next one */
 	struct reap_death death; /* all zero before */
-	bool starved; /* killed, perhaps for want of memory */
+	bool oom; /* the kernel has killed it for want of memory */
+	bool starved; /* perhaps so, where it has no cgroup */
 	bool asked; /* for the last lines that it has printed */
 	bool backs_off; /* NEWS_BACKOFF is told after its end */
 };
@@ -261,6 +262,9 @@ void template_configure(struct group *g, tstamp now);
 
 /* A template of the newest generation, or none where there are no workers. */
 void template_update(struct group *g, tstamp now);
+
+/* Whether there are some, of those that are not stuck. */
+bool template_leaves(const struct group *g);
 
 /* Its program runs (why NULL), does not start, or has ended. */
 void template_tried(struct template *t, const char *why, tstamp now);

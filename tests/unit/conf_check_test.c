@@ -435,6 +435,15 @@ static const struct fact facts[] = {
 	{ NULL, 0, "",
 	    "stop_timeout = 20s close_delay = 5s\n" APP("close_delay = 19s") },
 	{ NULL, 0, "", "stop_timeout = 0\n" APP("") },
+	{ "memory_high_over_memory_max_is_a_mistake", 0,
+	    "pool.conf:1: app 'a': memory_high (2048) is over memory_max "
+	    "(1024)\n",
+	    APP("memory_high = 2K memory_max = 1K") },
+	{ NULL, 0, "", APP("memory_high = 2K cpu_max = 150 tasks_max = 9") },
+	{ NULL, 0,
+	    "pool.conf:1: option 'cpu_weight': 0 is out of range: 1 to 10000 "
+	    "are valid\n",
+	    APP("cpu_weight = 0") },
 	{ "names_of_apps_have_a_set_of_characters", 0, "",
 	    "app \"A-z_0.9\" { handoff = none command = /bin/true }\n" },
 	{ NULL, 0,

@@ -1,0 +1,331 @@
+/* Control groups of version 2: where we may have them, and those of apps. */
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/xattr.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys/cgroup.h"
+
+#define ROOT "/sys/fs/cgroup"
+#define OURS "daemon"
+#define OF_APP "app-"
+
+/* How long what was killed may take to leave its group, which is removed. */
+#define REMOVE_LOOKS 50
+#define REMOVE_LOOK_NS 1000000
+
+static const char *const controllers[CGROUP_NEEDS] = { "", "memory", "cpu",
+	"pids" };
+
+static struct {
+	int base; /* the folder that holds those of apps */
+	unsigned has; /* a bit for each need */
+	char why[PATH_MAX + 64]; /* there are none; or "" */
+} cgroups = { .base = -1 };
+
+/* As much of a file as fits, with a NUL; "" if it cannot be read. */
+static void
+cgroup_slurp(int folder, const char *name, char *buf, size_t size)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd == -1 ? -1 : read(fd, buf, size - 1);
+
+	buf[n == -1 ? 0 : n] = '\0';
+	if (fd != -1)
+		(void)close(fd);
+}
+
+static int
+cgroup_write(int folder, const char *name, const char *text)
+{
+	int fd = openat(folder, name, O_WRONLY | O_CLOEXEC), error;
+	ssize_t n = fd == -1 ? -1 : write(fd, text, strlen(text));
+
+	error = errno;
+	if (fd != -1)
+		(void)close(fd);
+	errno = error;
+	return n == -1 ? -1 : 0;
+}
+
+/* The number behind the key in the text of a file; "": the first. */
+static bool
+cgroup_number(const char *text, const char *key, uint64_t *out)
+{
+	size_t len = strlen(key);
+
+	while (strncmp(text, key, len) != 0 || (len > 0 && text[len] != ' ')) {
+		text = strchr(text, '\n');
+		if (text++ == NULL)
+			return false;
+	}
+	return sscanf(text + len, "%" SCNu64, out) == 1;
+}
+
+/* --- where there are groups ---------------------------------------------- */
+
+char *
+cgroup_own(const char *text)
+{
+	while (strncmp(text, "0::/", 4) != 0) {
+		text = strchr(text, '\n');
+		if (text++ == NULL)
+			return NULL;
+	}
+	return strndup(text + 3, strcspn(text + 3, "\n"));
+}
+
+/*
+ * Takes the group over, or says why not. A service manager that has delegated
+ * it says so in an attribute. Without a manager, and at the root of a
+ * namespace, it is ours if we alone are in it. The lock keeps another daemon
+ * away, which may have been started from where the first is by now.
+ */
+static const char *
+cgroup_take(int base, bool at_root)
+{
+	char text[64], self[32];
+
+	if (faccessat(base, "cgroup.procs", W_OK, AT_EACCESS) == -1 ||
+	    faccessat(base, ".", W_OK, AT_EACCESS) == -1)
+		return strerror(errno);
+	if (!at_root && access("/run/systemd/system", F_OK) == 0 &&
+	    fgetxattr(base, "user.delegate", text, 1) != 1 &&
+	    fgetxattr(base, "trusted.delegate", text, 1) != 1)
+		return "not delegated (Delegate=yes in the unit does that)";
+	(void)snprintf(self, sizeof(self), "%ld\n", (long)getpid());
+	cgroup_slurp(base, "cgroup.procs", text, sizeof(text));
+	if (text[0] != '\0' && strcmp(text, self) != 0)
+		return "other processes are in it, too";
+	if (flock(base, LOCK_EX | LOCK_NB) == -1)
+		return "another apppoold has it";
+	(void)mkdirat(base, OURS, 0755);
+	return cgroup_write(base, OURS "/cgroup.procs", "0") == -1
+	    ? strerror(errno)
+	    : NULL;
+}
+
+/* The path of our group, or of the one that a daemon before us has taken. */
+static void
+cgroup_path(const char *root, char path[PATH_MAX])
+{
+	char text[4096], *own;
+	size_t len;
+
+	cgroup_slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	own = cgroup_own(text);
+	(void)snprintf(path, PATH_MAX, "%s%s", root, own == NULL ? "/?" : own);
+	free(own);
+	len = strlen(path) - strlen("/" OURS);
+	if (strcmp(path + len, "/" OURS) == 0)
+		path[len] = '\0';
+	len = strlen(path);
+	if (path[len - 1] == '/')
+		path[len - 1] = '\0';
+}
+
+void
+cgroup_init(bool take)
+{
+	char path[PATH_MAX] = ROOT, root[] = ROOT "/unified", text[256];
+	const char *why = NULL;
+	struct statfs fs;
+	int folder;
+
+	if (statfs(root, &fs) == -1 || fs.f_type != CGROUP2_SUPER_MAGIC)
+		root[strlen(ROOT)] = '\0';
+	if (take)
+		cgroup_path(root, path);
+	else
+		(void)strlcpy(path, root, sizeof(path));
+	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (statfs(root, &fs) == -1 || fs.f_type != CGROUP2_SUPER_MAGIC)
+		why = "no cgroup v2 is mounted there";
+	else if (folder == -1)
+		why = strerror(errno);
+	else if (take)
+		why = cgroup_take(folder, strcmp(path, root) == 0);
+	if (why != NULL) {
+		(void)snprintf(
+		    cgroups.why, sizeof(cgroups.why), "%s: %s", path, why);
+		(void)close(folder);
+		return;
+	}
+	cgroups.has = 1 << CGROUP_ANY;
+	cgroup_slurp(folder, "cgroup.controllers", text, sizeof(text));
+	for (int i = CGROUP_MEMORY; i < CGROUP_NEEDS; i++) {
+		char add[16];
+
+		(void)snprintf(add, sizeof(add), "+%s", controllers[i]);
+		if (take ? cgroup_write(
+			       folder, "cgroup.subtree_control", add) == 0
+			 : strstr(text, controllers[i]) != NULL)
+			cgroups.has |= 1U << i;
+	}
+	if (take)
+		cgroups.base = folder;
+	else
+		(void)close(folder);
+}
+
+const char *
+cgroup_lacks(enum cgroup_need need)
+{
+	static const char *const lacks[CGROUP_NEEDS] = { "there is none",
+		"the cgroup controller memory is not there",
+		"the cgroup controller cpu is not there",
+		"the cgroup controller pids is not there" };
+
+	if (cgroups.why[0] != '\0')
+		return cgroups.why;
+	return cgroups.has & 1U << need ? NULL : lacks[need];
+}
+
+/* --- groups of apps ------------------------------------------------------- */
+
+int
+cgroup_open(const char *app, const struct cgroup_options *make)
+{
+	static const struct cgroup_options none;
+	const struct cgroup_options *o = make == NULL ? &none : make;
+	const struct {
+		const char *file;
+		enum cgroup_need need;
+		uint64_t value;
+		const char *more;
+	} limits[] = {
+		{ "memory.high", CGROUP_MEMORY, o->memory_high, "" },
+		{ "memory.max", CGROUP_MEMORY, o->memory_max, "" },
+		{ "cpu.weight", CGROUP_CPU, o->cpu_weight, "" },
+		/* Of a period of 100,000 microseconds. */
+		{ "cpu.max", CGROUP_CPU, o->cpu_max * 1000ULL, " 100000" },
+		{ "pids.max", CGROUP_PIDS, o->tasks_max, "" },
+	};
+	char text[NAME_MAX + 1];
+	int folder;
+
+	(void)snprintf(text, sizeof(text), OF_APP "%s", app);
+	if (make != NULL && mkdirat(cgroups.base, text, 0755) == -1 &&
+	    errno != EEXIST)
+		return -1;
+	folder = openat(cgroups.base, text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (size_t i = 0; make != NULL && folder != -1 &&
+	     i < sizeof(limits) / sizeof(*limits);
+	     i++) {
+		if (cgroup_lacks(limits[i].need) != NULL)
+			continue;
+		(void)snprintf(text, sizeof(text), "%" PRIu64 "%s",
+		    limits[i].value, limits[i].more);
+		if (limits[i].value == 0)
+			(void)strlcpy(text, "max", sizeof(text));
+		if (cgroup_write(folder, limits[i].file, text) == -1) {
+			(void)close(folder);
+			folder = -1;
+		}
+	}
+	return folder;
+}
+
+static unsigned
+cgroup_remove(const char *name)
+{
+	const struct timespec pause = { .tv_nsec = REMOVE_LOOK_NS };
+	int folder =
+	    openat(cgroups.base, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	unsigned left = 0;
+	char text[4096];
+
+	cgroup_slurp(folder, "cgroup.procs", text, sizeof(text));
+	for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
+		left++;
+	(void)cgroup_write(folder, "cgroup.kill", "1");
+	(void)close(folder);
+	for (int i = 0; i < REMOVE_LOOKS &&
+	     unlinkat(cgroups.base, name, AT_REMOVEDIR) == -1 && errno == EBUSY;
+	     i++)
+		(void)nanosleep(&pause, NULL);
+	return left;
+}
+
+unsigned
+cgroup_clean(bool (*keep)(void *, const char *), void *arg)
+{
+	int fd = openat(cgroups.base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = cgroups.base == -1 || fd == -1 ? NULL : fdopendir(fd);
+	const size_t len = strlen(OF_APP);
+	const struct dirent *e;
+	unsigned left = 0;
+
+	if (dir == NULL && fd != -1)
+		(void)close(fd);
+	while (dir != NULL && (e = readdir(dir)) != NULL)
+		if (strncmp(e->d_name, OF_APP, len) == 0 &&
+		    !keep(arg, e->d_name + len))
+			left += cgroup_remove(e->d_name);
+	if (dir != NULL)
+		(void)closedir(dir);
+	return left;
+}
+
+/* --- figures ---------------------------------------------------------------
+ */
+
+void
+cgroup_read(int folder, struct cgroup_figures *out)
+{
+	const struct {
+		const char *file, *key;
+		unsigned has;
+		uint64_t *value;
+	} numbers[] = {
+		{ "cpu.stat", "usage_usec", CGROUP_HAS_CPU, &out->cpu },
+		{ "memory.current", "", CGROUP_HAS_MEMORY, &out->memory },
+		{ "memory.peak", "", CGROUP_HAS_PEAK, &out->memory_peak },
+		{ "memory.events", "oom_kill", 0, &out->oom_kills },
+		{ "pids.current", "", CGROUP_HAS_TASKS, &out->tasks },
+	};
+	const struct {
+		const char *file;
+		double *value;
+	} pressures[] = {
+		{ "memory.pressure", &out->memory_pressure },
+		{ "cpu.pressure", &out->cpu_pressure },
+		{ "io.pressure", &out->io_pressure },
+	};
+	char text[2048];
+
+	*out = (struct cgroup_figures){ .has = CGROUP_HAS_PRESSURE };
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		cgroup_slurp(folder, numbers[i].file, text, sizeof(text));
+		if (cgroup_number(text, numbers[i].key, numbers[i].value))
+			out->has |= numbers[i].has;
+	}
+	for (size_t i = 0; i < sizeof(pressures) / sizeof(*pressures); i++) {
+		cgroup_slurp(folder, pressures[i].file, text, sizeof(text));
+		if (sscanf(text, "some avg10=%lf", pressures[i].value) != 1)
+			out->has &= ~(unsigned)CGROUP_HAS_PRESSURE;
+	}
+}
+
+int
+cgroup_oom_kills(int fd, uint64_t *out)
+{
+	char text[512];
+	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[n == -1 ? 0 : n] = '\0';
+	return cgroup_number(text, "oom_kill", out) ? 0 : -1;
+}
