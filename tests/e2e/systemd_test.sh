@@ -1,6 +1,8 @@
 #!/bin/sh
 # Our units under a real systemd, in namespaces of its own. Needs root.
 
+. tests/e2e/cgroup_help.sh
+
 # can_boot: whether there is a systemd, and we may start it. In a chroot
 # nsenter(1) would leave it.
 can_boot() {
@@ -48,7 +50,10 @@ file_setup() {
 		max_processes = 2
 	}
 	EOF
-	start_process unshare -p -m -C -f --mount-proc --kill-child \
+	# Another systemd would have groups of the same names.
+	make_group || { PORT=''; return; }
+	start_process "$DIR/within" "$GROUP" \
+	    unshare -p -m -C -f --mount-proc --kill-child \
 	    tests/e2e/systemd_boot.sh "$DIR" >"$DIR/systemd" 2>&1 </dev/null
 	wait_for $((3 * LIMIT)) booted || cat "$DIR/systemd"
 }
@@ -59,6 +64,7 @@ file_teardown() {
 	kill -KILL "$INIT"
 	INIT=''
 	wait_for "$LIMIT" no_leftovers
+	end_group
 }
 
 booted() {
@@ -103,6 +109,19 @@ testTheDaemonServesTheSocketOfTheSocketUnit() {
 	assertTrue answers
 }
 
+# worker_is_grouped: whether a worker is in the cgroup of the app web.
+worker_is_grouped() {
+	# shellcheck disable=SC2016 # in that shell
+	inside sh -c 'grep -l tworker /proc/[0-9]*/comm | while read -r comm; do
+		cat "${comm%/comm}/cgroup"
+	done' | grep -q '/apppoold.service/app-web$'
+}
+
+testTheUnitDelegatesACgroupToTheDaemon() {
+	started || return 0
+	await worker_is_grouped
+}
+
 testSystemctlReloadReturnsWhenTheProcessesAreReady() {
 	started || return 0
 	inside sed -i 's,min_processes = 2,min_processes = 3,' \
@@ -129,6 +148,7 @@ testSystemdStartsAKilledDaemonAgain() {
 	await property_is NRestarts 1
 	await property_is ActiveState active
 	assertTrue answers
+	await worker_is_grouped
 }
 
 # The instance runs as the user `daemon`, whom every machine has.
