@@ -10,7 +10,8 @@ job "site" {
       port "metrics" { to = 8079 }
     }
 
-    # Nomad takes the services away first and sends SIGTERM so much later.
+    # Nomad takes the services away first and sends SIGTERM so much later: the image
+    # needs no CLOSE_DELAY here.
     shutdown_delay = "5s"
 
     service {
@@ -20,7 +21,7 @@ job "site" {
       check {
         type     = "http"
         port     = "metrics"
-        path     = "/healthz"
+        path     = "/readyz"
         interval = "2s"
         timeout  = "1s"
       }

@@ -2,6 +2,8 @@
 
     cluster.py check
         whether the manifests agree with each other and with what they name
+    cluster.py probes PORT
+        the status that each probe of kubernetes.yaml gets from this port
     cluster.py prometheus SECONDS TARGET...
         prometheus.yml, which looks at these every so many seconds
     cluster.py load SECONDS SESSION [RATE SOCKET]...
@@ -14,6 +16,7 @@
 """
 
 import asyncio
+import http.client
 import json
 import math
 import random
@@ -82,7 +85,8 @@ def check():
                      parts["Service"]["spec"]["selector"],
                      parts["PodMonitor"]["spec"]["selector"]["matchLabels"]):
         assert selector.items() <= labels, selector
-    assert container["livenessProbe"]["httpGet"]["port"] in ports
+    for probe in "readinessProbe", "livenessProbe":
+        assert container[probe]["httpGet"]["port"] in ports, probe
     for port in parts["Service"]["spec"]["ports"]:
         assert port["targetPort"] in ports
     for port in parts["PodMonitor"]["spec"]["podMetricsEndpoints"]:
@@ -90,8 +94,7 @@ def check():
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["spec"]["volumes"]}
     assert pod["spec"]["terminationGracePeriodSeconds"] > \
-        int(container["lifecycle"]["preStop"]["exec"]["command"][1]) + \
-        seconds(variables["STOP_TIMEOUT"])
+        seconds(variables["STOP_TIMEOUT"]) > seconds(variables["CLOSE_DELAY"])
     assert seconds(nomad("kill_timeout")) > seconds(nomad("STOP_TIMEOUT"))
 
     # Who is scaled, and by what.
@@ -123,6 +126,16 @@ def check():
 
 
 # ---------------------------------------------------------------- hosts
+
+
+def probes(port):
+    pod = manifests("kubernetes.yaml")["Deployment"]["spec"]["template"]
+    container, = pod["spec"]["containers"]
+    for probe in "readinessProbe", "livenessProbe":
+        path = container[probe]["httpGet"]["path"]
+        connection = http.client.HTTPConnection("127.0.0.1", int(port))
+        connection.request("GET", path)
+        print(connection.getresponse().status)
 
 
 def prometheus(pause, *targets):

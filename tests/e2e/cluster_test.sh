@@ -143,6 +143,8 @@ testTheQueriesSayWhatAPersonWould() {
 	has_all || return 0
 	[ -x "$BUILD/libexec/apppool-web" ] || { skip 'no apppool-web'; return; }
 	begin_hosts
+	assertEquals '200 200' "$(cluster probes "$PORT_a" | xargs)"
+	assertEquals '503 503' "$(cluster probes "$PORT_b" | xargs)"
 	begin_prometheus
 	start_process "$PYTHON" tests/e2e/cluster.py load 20 100 \
 	    15 "$DIR/a/fits.sock" 15 "$DIR/b/fits.sock" 30 "$DIR/a/half.sock"

@@ -120,7 +120,26 @@ testPrometheusAndProbesAreAnsweredOnAPortOfTheirOwn() {
 	    http://127.0.0.1:8079/metrics)" 'apppool_max_processes{app="php"} 8'
 	assertEquals ok "$(nsenter -t "$POOL" -n curl -sS --max-time "$LIMIT" \
 	    http://127.0.0.1:8079/healthz)"
+	assertEquals 200 "$(readiness)"
 	stop_well
+}
+
+readiness() {
+	nsenter -t "$POOL" -n curl -s --max-time "$LIMIT" -o /dev/null \
+	    -w '%{http_code}' http://127.0.0.1:8079/readyz
+}
+
+is_unready() {
+	[ "$(readiness)" = 503 ]
+}
+
+testPagesAreServedForCloseDelayAfterSigterm() {
+	begin_well -e CLOSE_DELAY=5s
+	kill -TERM "$POOL"
+	await is_unready
+	assertContains "$(get /)" 'PHP 8'
+	finish "$ENGINE" $((2 * LIMIT))
+	assertEquals "$(cat "$DIR/log")" 0 "$RC"
 }
 
 testProcess1RunsWithoutAnyRight() {
