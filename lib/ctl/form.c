@@ -257,12 +257,36 @@ form_put(struct text *out, const json_t *object, const char *form)
 
 /* --- everything ----------------------------------------------------------- */
 
+/* Keepers that do not answer, the cgroup, the template. */
+static void
+put_parts(struct text *out, json_t *app)
+{
+	json_t *value;
+	size_t i;
+
+	json_array_foreach(json_object_get(app, "keepers"), i,
+	    value) if (!json_is_true(json_object_get(value, "answers")))
+	    form_put(out, value,
+		"  keeper (pid {pid}) does not answer: another "
+		"takes over\n");
+	form_put(out, app,
+	    "[{+cgroup}  cgroup: cpu {cgroup.cpu:t}[, memory "
+	    "{cgroup.memory:b}][ (peak {cgroup.memory_peak:b})][, "
+	    "{cgroup.tasks} tasks][, {cgroup.oom_kills} killed for want of "
+	    "memory][{+cgroup.cpu_pressure}\n    waited of 10 s: cpu "
+	    "{cgroup.cpu_pressure} %, memory {cgroup.memory_pressure} %, io "
+	    "{cgroup.io_pressure} %]\n]"
+	    "[{+template}  template {template.state}[, pid {template.pid}][, "
+	    "age {template.age:t}][, RSS {template.rss:b}]; forked "
+	    "{template.forked}, failures {template.failures}\n"
+	    "[  its last failure: {template.last_failure}\n]]");
+}
+
 static void
 put_app(struct text *out, json_t *app)
 {
 	const double of = form_number(app, "rollout.of");
-	json_t *value;
-	size_t i, before;
+	size_t before;
 
 	form_put(out, app,
 	    "\n{name}: {state}, {handoff}[ by {accept_by}][, {listen}][, next "
@@ -325,22 +349,7 @@ put_app(struct text *out, json_t *app)
 	    "{last_failure}\n]"
 	    "[{+rollout.reason}  given up[ {rollout.age:t} ago]: "
 	    "{rollout.reason}\n]");
-	json_array_foreach(json_object_get(app, "keepers"), i,
-	    value) if (!json_is_true(json_object_get(value, "answers")))
-	    form_put(out, value,
-		"  keeper (pid {pid}) does not answer: another "
-		"takes over\n");
-	form_put(out, app,
-	    "[{+cgroup}  cgroup: cpu {cgroup.cpu:t}[, memory "
-	    "{cgroup.memory:b}][ (peak {cgroup.memory_peak:b})][, "
-	    "{cgroup.tasks} tasks][, {cgroup.oom_kills} killed for want of "
-	    "memory][{+cgroup.cpu_pressure}\n    waited of 10 s: cpu "
-	    "{cgroup.cpu_pressure} %, memory {cgroup.memory_pressure} %, io "
-	    "{cgroup.io_pressure} %]\n]"
-	    "[{+template}  template {template.state}[, pid {template.pid}][, "
-	    "age {template.age:t}][, RSS {template.rss:b}]; forked "
-	    "{template.forked}, failures {template.failures}\n"
-	    "[  its last failure: {template.last_failure}\n]]");
+	put_parts(out, app);
 }
 
 void

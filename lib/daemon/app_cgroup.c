@@ -8,7 +8,6 @@
  * want of work: its limits and counts go on.
  */
 
-#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -68,12 +67,16 @@ cgroup_done(struct lane_job *job, tstamp now)
 		log_info("%s: %u process%s that it had left behind %s killed",
 		    j->app->name, j->left, j->left == 1 ? "" : "es",
 		    j->left == 1 ? "is" : "are");
-	if (g != NULL && g->cgroup.events == -1 && j->made.events != -1) {
+	if (g != NULL && j->made.events != -1) {
+		int former = g->cgroup.events;
+
+		/* Of a group that was removed meanwhile, perhaps. */
 		g->cgroup = j->made;
+		j->made.events = former;
 		(void)cgroup_oom_kills(g->cgroup.events, &g->cgroup.oom_kills);
-	} else if (j->made.events != -1) {
-		(void)close(j->made.events);
 	}
+	if (j->made.events != -1)
+		(void)close(j->made.events);
 	conf_free(j->config);
 	free(j);
 }

@@ -135,7 +135,7 @@ autosize_measure(struct supervisor *s, tstamp now)
 		m->pid = w->pid;
 		w->usage.under_way = true;
 		begun++;
-		lane_submit(&s->measurer, &m->job);
+		lane_submit(&s->autosize.lane, &m->job);
 	}
 	s->autosize.next = n < s->pool.nprocesses ? n : 0;
 }
@@ -164,9 +164,12 @@ autosize_look(struct group *g)
 	else if (mean > 0)
 		fit->size -= (fit->size - mean) / SIZE_FALL;
 	/* A process that accepts by itself can keep a processor busy. */
-	fit->share = group_accepts_itself(g) ? 1
-	    : of->busy >= BUSY_LEAST         ? of->ran / of->busy
-					     : 0;
+	fit->share = 0;
+	if (group_accepts_itself(g))
+		fit->share = 1;
+	else if (of->busy >= BUSY_LEAST &&
+	    a->figures.completed >= PROMISE_EVIDENCE)
+		fit->share = of->ran / of->busy;
 }
 
 /* The box has been looked at. */
@@ -234,10 +237,10 @@ autosize_tick(struct timer *t, tstamp now)
 void
 autosize_begin(struct supervisor *s, tstamp now)
 {
-	if (s->measurer.loop == NULL &&
-	    lane_start(&s->measurer, &s->loop, "measurer", NULL) == -1) {
+	if (s->autosize.lane.loop == NULL &&
+	    lane_start(&s->autosize.lane, &s->loop, "measurer", NULL) == -1) {
 		log_warn("max_processes = auto: cannot start a thread");
-		s->measurer.loop = NULL;
+		s->autosize.lane.loop = NULL;
 		return;
 	}
 	timer_advance(

@@ -95,6 +95,7 @@ struct sampling {
 
 /* Ceilings by memory and processors; see autosize.c. */
 struct autosizing {
+	struct lane lane; /* measures processes; loop NULL: nothing is auto */
 	struct timer timer; /* set where something is auto */
 	uint32_t next; /* process that is measured next */
 	struct lane_job job; /* looks at the box */
@@ -177,7 +178,6 @@ struct supervisor {
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
-	struct lane measurer; /* of processes; loop NULL: nothing is auto yet */
 	struct timer files_timer; /* next look at files that restart apps */
 	struct events events;
 	struct conf *config; /* in force; a reference */

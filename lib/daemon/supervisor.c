@@ -347,7 +347,8 @@ supervisor_stop_lanes(struct supervisor *s)
 	return lane_stop(&s->spawner, until) == 0 &&
 	    lane_stop(&s->closer, until) == 0 &&
 	    lane_stop(&s->looker, until) == 0 &&
-	    (s->measurer.loop == NULL || lane_stop(&s->measurer, until) == 0);
+	    (s->autosize.lane.loop == NULL ||
+		lane_stop(&s->autosize.lane, until) == 0);
 }
 
 int

@@ -141,6 +141,7 @@ void
 cgroup_init(bool take)
 {
 	char path[PATH_MAX] = ROOT, root[] = ROOT "/unified", text[256];
+	char *save = NULL;
 	const char *why = NULL;
 	struct statfs fs;
 	int folder;
@@ -166,14 +167,17 @@ cgroup_init(bool take)
 	}
 	cgroups.has = 1 << CGROUP_ANY;
 	cgroup_slurp(folder, "cgroup.controllers", text, sizeof(text));
-	for (int i = CGROUP_MEMORY; i < CGROUP_NEEDS; i++) {
-		char add[16];
+	for (char *at = strtok_r(text, " \n", &save); at != NULL;
+	     at = strtok_r(NULL, " \n", &save)) {
+		char add[16] = "+";
 
-		(void)snprintf(add, sizeof(add), "+%s", controllers[i]);
-		if (take ? cgroup_write(
-			       folder, "cgroup.subtree_control", add) == 0
-			 : strstr(text, controllers[i]) != NULL)
-			cgroups.has |= 1U << i;
+		(void)strlcat(add, at, sizeof(add));
+		for (int i = CGROUP_MEMORY; i < CGROUP_NEEDS; i++)
+			if (strcmp(at, controllers[i]) == 0 &&
+			    (!take ||
+				cgroup_write(folder, "cgroup.subtree_control",
+				    add) == 0))
+				cgroups.has |= 1U << i;
 	}
 	if (take)
 		cgroups.base = folder;
@@ -264,7 +268,7 @@ unsigned
 cgroup_clean(bool (*keep)(void *, const char *), void *arg)
 {
 	int fd = openat(cgroups.base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = cgroups.base == -1 || fd == -1 ? NULL : fdopendir(fd);
+	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
 	const size_t len = strlen(OF_APP);
 	const struct dirent *e;
 	unsigned left = 0;
