@@ -154,6 +154,7 @@ TEST(an_app_shows_limits_beside_use)
 	settle(true);
 	(void)shown(NULL, true);
 	CHECK(has("{\"name\":\"web\",\"state\":\"running\",\"state_for\":0,"
+		  "\"ready\":true,\"closing_in\":0,"
 		  "\"handoff\":\"native\",\"accept_by\":null,"
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
 		  "\"sockets_restored\":0,"
@@ -413,9 +414,9 @@ TEST(the_figures_are_words_too)
 	sup.workers[1]->status = strdup("\033]0;owned\a");
 	(void)written(NULL, STATUS_TEXT);
 	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
-	CHECK(
-	    has("\n{name: web, state: running, state_for: 0, handoff: native, "
-		"accept_by: null,\n    listen: [unix:/run/web.sock], "));
+	CHECK(has("\n{name: web, state: running, state_for: 0, ready: true, "
+		  "closing_in: 0,\n    handoff: native, accept_by: null, "
+		  "listen: [unix:/run/web.sock],"));
 	CHECK(has("queue_wait: {p50: 0, "));
 	CHECK(has("\n{id: 00000001, slot: 1, pid: 100001, "));
 	CHECK(has("status: \\u001b]0;owned\\u0007}"));
