@@ -181,7 +181,7 @@ take_app(
 	a->ready = group_is_ready(g);
 	if (!g->closing || st->sup->stopping)
 		a->has |= HAS_READY;
-	if (closes != TSTAMP_NEVER) {
+	if (st->sup->pool.apps[g->app].leaving.soon != 0) {
 		a->has |= HAS_CLOSING;
 		a->closing_in = closes > st->at ? closes - st->at : 0;
 	}
