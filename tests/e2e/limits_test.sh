@@ -78,7 +78,7 @@ testAConfigurationWhoseOutputTakesTooManyDescriptorsIsRefused() {
 	    >"$DIR/told" 2>&1
 	assertEquals "$(cat "$DIR/told")" 71 $?
 	assertContains "$(cat "$DIR/told")" \
-	    '477 descriptors are needed (4 for each of max_processes 100'
+	    '478 descriptors are needed (4 for each of max_processes 100'
 }
 
 testOutputThatIsNotReadTakesNoDescriptors() {

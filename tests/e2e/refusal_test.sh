@@ -318,7 +318,7 @@ testDescriptorsForLingeringConnectionsAreReserved() {
 	done
 	finish "$POOL"
 	assertEquals 71 "$RC"
-	assertTrue "said '1 listeners, 0 for limits, 0 for keep_alive, 322 others'"
+	assertTrue "said '1 listeners, 0 for limits, 0 for keep_alive, 323 others'"
 }
 
 testAFloodOfRefusalsAddsUpInTheAccounts() {
