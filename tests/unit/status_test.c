@@ -154,7 +154,7 @@ TEST(an_app_shows_limits_beside_use)
 	settle(true);
 	(void)shown(NULL, true);
 	CHECK(has("{\"name\":\"web\",\"state\":\"running\",\"state_for\":0,"
-		  "\"ready\":true,\"closing_in\":0,"
+		  "\"ready\":true,\"closing_in\":null,"
 		  "\"handoff\":\"native\",\"accept_by\":null,"
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
 		  "\"sockets_restored\":0,"
@@ -415,7 +415,7 @@ TEST(the_figures_are_words_too)
 	(void)written(NULL, STATUS_TEXT);
 	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
 	CHECK(has("\n{name: web, state: running, state_for: 0, ready: true, "
-		  "closing_in: 0,\n    handoff: native, accept_by: null, "
+		  "closing_in: null,\n    handoff: native, accept_by: null, "
 		  "listen: [unix:/run/web.sock],"));
 	CHECK(has("queue_wait: {p50: 0, "));
 	CHECK(has("\n{id: 00000001, slot: 1, pid: 100001, "));
