@@ -143,16 +143,21 @@ class Changes:
             if worker is None:
                 time.sleep(PAUSE)
                 continue
-            os.kill(worker["pid"], signal.SIGSTOP)
-            if worker["id"] in [w["id"] for w in self.workers()]:
-                os.kill(worker["pid"], signal.SIGKILL)
-                return
-            os.kill(worker["pid"], signal.SIGCONT)
+            try:
+                os.kill(worker["pid"], signal.SIGSTOP)
+                if worker["id"] in [w["id"] for w in self.workers()]:
+                    os.kill(worker["pid"], signal.SIGKILL)
+                    return
+                os.kill(worker["pid"], signal.SIGCONT)
+            except ProcessLookupError:
+                pass  # it was on its way out
 
     def detach(self):
+        """A worker that was on its way out is not found, or leaves already."""
         worker = self.idle()
         if worker:
-            self.run("detach", worker["id"])
+            subprocess.run(self.ctl + ["detach", worker["id"]], check=False,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def main():
