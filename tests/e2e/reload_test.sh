@@ -336,6 +336,7 @@ testAnAppThatComesBackGoesOnWithWhatWasLeftOfIt() {
 	pool_start
 	before=$(workers web)
 	occupy busy 2
+	await status_is 2 apps web active
 	waits_at "127.0.0.1:$port"
 	app other </dev/null | conf
 	hup
@@ -359,6 +360,7 @@ testAnAppThatIsRemovedEndsWithItsStopTimeout() {
 	web_beside "127.0.0.1:$(free_port)" | conf
 	pool_start
 	occupy busy 2
+	await status_is 2 apps web active
 	waits_at "unix:$DIR/web.sock"
 	app other </dev/null | conf
 	hup
