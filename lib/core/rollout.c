@@ -147,6 +147,8 @@ rollout_add(struct pool *p, uint32_t app, uint32_t process)
 
 	if (process == ILIST_NONE)
 		canary_begin(p, a);
+	else if (!app_rolling(a))
+		a->rollout.canary = (struct app_canary){ 0 };
 	if (process == ILIST_NONE || !app_rolling(a)) {
 		a->rollout.ready = app_ready(a);
 		rollout_set(p, app, ROLLOUT_UNDER_WAY,

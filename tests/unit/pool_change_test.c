@@ -222,6 +222,15 @@ TEST(a_canary_that_dies_ends_the_rollout_at_once)
 	CHECK_EQ(2, app_ready(rig_app(0)));
 }
 
+TEST(a_later_replacement_knows_nothing_of_a_canary_that_failed)
+{
+	begin_canary();
+	LET(rig_exits(2, END_SIGNAL));
+	LET(pool_replace(&rig.pool, 0, rig.now));
+	CHECK(app_rolling(rig_app(0)));
+	CHECK_EQ(CANARY_WELL, rollout()->canary.fault);
+}
+
 TEST(a_canary_that_has_not_served_is_looked_at_for_longer)
 {
 	uint32_t conn;
