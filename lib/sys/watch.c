@@ -30,6 +30,9 @@
 /* Between two looks at what a daemon that was killed has left. */
 #define ORPHANS_PACE TSPAN_MSECONDS(20)
 
+/* How long a process is looked at that has been killed. */
+#define ORPHANS_STUCK TSPAN_SECONDS(5)
+
 struct watch_page {
 	struct turn turn;
 	_Atomic uint32_t children_len; /* beyond it none was ever told */
@@ -72,21 +75,30 @@ end_orphans(struct watch_page *page)
 		for (uint32_t i = 0; i < len; i++) {
 			struct watch_child *c = &page->children[i];
 
-			if (!orphan_is_there(c->pid))
+			/* SIGKILL does not end a process that is stuck. */
+			if (!orphan_is_there(c->pid) ||
+			    since >= c->wait + c->grace + ORPHANS_STUCK)
 				continue;
 			some = true;
-			if (since < c->wait)
-				continue;
 			if (since >= c->wait + c->grace)
 				(void)kill(-c->pid, SIGKILL);
-			else if (!c->told)
-				(void)kill(c->pid, SIGTERM);
-			c->told = true;
+			else if (since >= c->wait && !c->told)
+				c->told = kill(c->pid, SIGTERM) == 0;
 		}
 		(void)nanosleep(
 		    &(struct timespec){ .tv_nsec = ORPHANS_PACE }, NULL);
 	}
 	_exit(0);
+}
+
+static struct watch_page *watched; /* by this process; NULL: it is no watch */
+
+/* The daemon has died: a sleep that is about to begin ends, too. */
+static void
+wake(int sig)
+{
+	(void)sig;
+	atomic_store(&watched->turn.dozing, 0);
 }
 
 /* Looks once, and sleeps until it is worth looking again. */
@@ -100,7 +112,8 @@ watch_look(struct watch_page *page, pid_t daemon)
 
 	if (!busy && since >= DOZE_AFTER) {
 		atomic_store(&t->dozing, 1);
-		if (atomic_load(&t->busy) == 0)
+		/* From here on the daemon's death ends the sleep: wake(). */
+		if (atomic_load(&t->busy) == 0 && getppid() == daemon)
 			(void)syscall(SYS_futex, &t->dozing, FUTEX_WAIT, 1,
 			    NULL, NULL, 0);
 		else
@@ -139,7 +152,8 @@ be_watch(struct watch_page *page, pid_t daemon)
 	(void)prctl(PR_SET_NAME, "apppool-watch");
 	/* In ps(1), libbsd leaves a dot behind a title shorter than argv[0]. */
 	setproctitle("%-*s", (int)strlen(program_invocation_name), "watch");
-	/* Its handler, which does nothing, ends the sleep of the watch. */
+	watched = page;
+	(void)signal(SIGNAL, wake);
 	(void)prctl(PR_SET_PDEATHSIG, SIGNAL);
 	(void)close_range(0, ~0U, 0);
 	while (getppid() == daemon)
