@@ -335,7 +335,7 @@ tell_way(const struct conf *conf)
 		    conf->control);
 }
 
-/* What apps cannot have. A limit without effect is told with its line. */
+/* Tells why apps have no cgroup, or which controllers these lack. */
 static void
 tell_cgroups(void)
 {

@@ -229,7 +229,7 @@ agent_put(const struct group *g, uint64_t balancers, char buf[UNWELL_MAX])
 	return 2 + percent;
 }
 
-/* One line; without a name it is that of the app that is worst off. */
+/* The line for an agent-check; without a name, that of the worst app. */
 static void
 run_agent(struct client *cl)
 {

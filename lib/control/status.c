@@ -108,7 +108,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->has |= (app_rolling(app) ? HAS_ROLLOUT : 0) |
 	    (r->given_up ? HAS_ROLLOUT | HAS_GIVEN_UP : 0);
 	r->state = app_rolling(app) ? "rolling" : "given up";
-	/* What is started after a canary is of another one. */
+	/* Processes that start after a canary has failed are of the next. */
 	r->generation = app->generation -
 	    (r->given_up && app->rollout.canary.fault != CANARY_WELL);
 	r->of = app->rollout.size;

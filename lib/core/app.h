@@ -332,7 +332,7 @@ struct app_failure {
 	tstamp rest_until; /* no start before: the system had no room */
 };
 
-/* What is wrong with the new processes that a rollout has begun with. */
+/* Faults of the new processes that a rollout has begun with. */
 enum canary_fault {
 	CANARY_WELL,
 	CANARY_FAILED, /* one of them has failed */
@@ -353,7 +353,7 @@ struct app_canary {
 	tstamp until; /* 0: not all of them are ready yet */
 	tspan slow; /* 0: it is unknown how long sessions take */
 	struct canary_sessions old, new;
-	uint8_t fault; /* enum canary_fault, also of the one before */
+	uint8_t fault; /* enum canary_fault; stays when the look is over */
 };
 
 /* The replacement of its processes by those of a newer generation. */

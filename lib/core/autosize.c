@@ -40,7 +40,7 @@ autosize_processors(const struct autosize_box *box, double share)
 				MAX(share, SHARE_LEAST));
 }
 
-/* What the processes will need that there are, or may be as a number says. */
+/* Bytes for the processes that there are; may_be: for all that may be. */
 static double
 autosize_claim(const struct autosize *a, bool may_be)
 {
@@ -102,7 +102,7 @@ autosize_step(const struct autosize_box *box, struct autosize *first,
 	for (struct autosize *a = first; a != NULL; a = a->next) {
 		double needed = autosize_claim(a, false);
 
-		/* Those that have started lately have yet to grow. */
+		/* Processes that have started lately have yet to grow. */
 		left -= needed - (double)a->own;
 		claims += autosize_claim(a, true) - needed;
 		all->processes += a->processes;
@@ -134,7 +134,7 @@ autosize_step(const struct autosize_box *box, struct autosize *first,
 		if (a->size == 0)
 			continue;
 		more = left / sharers;
-		/* It gives to those that have less than an equal part. */
+		/* Apps with more than an equal part give to those with less. */
 		if (starves && needed > fair)
 			more = MIN(more, MAX(fair - needed, -(double)a->size));
 		autosize_set(box, a, more);

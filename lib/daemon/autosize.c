@@ -26,7 +26,7 @@
 #define BUSY_LEAST 1
 #define BUSY_MOST 60
 
-/* One process that is being measured. */
+/* A process under measurement. */
 struct measuring {
 	struct lane_job job;
 	struct supervisor *sup;

@@ -61,7 +61,7 @@ struct group_resizing {
 	struct group_size of_file; /* and what the file said then */
 };
 
-/* What its processes use, as measured; see autosize.c. */
+/* The measured use of its processes; see autosize.c. */
 struct group_autosize {
 	struct autosize fit;
 	uint64_t own; /* bytes, of all that have been measured */

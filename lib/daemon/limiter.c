@@ -616,7 +616,7 @@ limiter_gather(struct limiter *l, tstamp now)
 			lock_free(k);
 			l->unasked++;
 		} else if (k->state == LOCK_HELD) {
-			/* One that is asked for may be at another server. */
+			/* A lock that is asked for may be at another server. */
 			if (k->successor != NULL)
 				lock_free(k->successor);
 			successor = lock_new(l, server);
@@ -638,7 +638,7 @@ limiter_go_on(struct timer *t, tstamp now)
 
 	if (l->gather)
 		limiter_gather(l, now);
-	/* What fails at once comes back with the next turn. */
+	/* Requests that fail at once come back with the next turn. */
 	unasked = l->succeeding > 0 ? 0 : l->unasked;
 	l->unasked -= unasked;
 	for (; unasked > 0; unasked--)

@@ -44,7 +44,7 @@ struct pickup {
 	struct timer timer; /* the next look; not set: all was received */
 };
 
-/* What it used when it was measured last; see autosize.c. */
+/* The use at the latest measurement; see autosize.c. */
 struct worker_usage {
 	tstamp at; /* 0: never */
 	bool under_way;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "sys/cgroup.h"
+#include "sys/procinfo.h"
 
 #define ROOT "/sys/fs/cgroup"
 #define OURS "daemon"
@@ -40,12 +41,8 @@ static struct {
 static void
 cgroup_slurp(int folder, const char *name, char *buf, size_t size)
 {
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd == -1 ? -1 : read(fd, buf, size - 1);
-
-	buf[n == -1 ? 0 : n] = '\0';
-	if (fd != -1)
-		(void)close(fd);
+	(void)procinfo_slurp(
+	    openat(folder, name, O_RDONLY | O_CLOEXEC), buf, size);
 }
 
 static int
@@ -284,8 +281,7 @@ cgroup_clean(bool (*keep)(void *, const char *), void *arg)
 	return left;
 }
 
-/* --- figures ---------------------------------------------------------------
- */
+/* --- figures -------------------------------------------------------------- */
 
 void
 cgroup_read(int folder, struct cgroup_figures *out)

@@ -68,8 +68,7 @@ const char *cgroup_lacks(enum cgroup_need);
  */
 int cgroup_open(const char *app, const struct cgroup_options *make);
 
-/* Removes groups of apps; what is in them is killed. Returns how many it was.
- */
+/* Removes groups of apps and kills what is in them: so many processes. */
 unsigned cgroup_clean(bool (*keep)(void *arg, const char *app), void *arg);
 
 void cgroup_read(int folder, struct cgroup_figures *out);

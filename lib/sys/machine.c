@@ -78,8 +78,7 @@ machine_group(
 		m->processors = MIN(m->processors, quota / period);
 }
 
-/* The path of our group, from the line of that controller; "": there is none.
- */
+/* The path of our group in the line of the controller; "": there is none. */
 static void
 machine_own(const char *text, const char *controller, char path[PATH_MAX])
 {

@@ -111,9 +111,6 @@ procinfo_parse(int fd, struct procinfo *out)
 	return 0;
 }
 
-/* Children of a process, and theirs, that count for its usage. */
-#define USAGE_CHILDREN 64
-
 int
 procinfo_children(pid_t parent, pid_t *out, int room)
 {
@@ -274,6 +271,9 @@ procinfo_number(const char *text, const char *key)
 	}
 	return 0;
 }
+
+/* Children of a process, and theirs, that count for its usage. */
+#define USAGE_CHILDREN 64
 
 int
 procinfo_usage(pid_t pid, struct procinfo_usage *out)
