@@ -244,14 +244,9 @@ pool_driver_serves(const struct manager *m, uint32_t app)
 {
 	const struct pool_driver *d = (const struct pool_driver *)m;
 	const struct pool *p = &d->pool;
-	const struct app_options *o = &p->apps[app].options;
-	uint32_t room = d->conf->max_processes;
 
-	for (uint32_t i = 0; i < d->conf->apps_len; i++)
-		if (i != app)
-			room -= MIN(room, app_processes(&p->apps[i]));
-	/* A connection has other apps give up idle processes. */
-	return MAX(MIN(room, o->max_processes), 1) * o->concurrency;
+	return MAX(pool_may_have(p, app, p->now), 1) *
+	    p->apps[app].options.concurrency;
 }
 
 void
