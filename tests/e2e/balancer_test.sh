@@ -86,7 +86,7 @@ pools() {
 	    -e '/^frontend stats/,$d' -e 's/inter 1s/inter 400ms/' \
 	    -e "s,^global,&\n	stats socket $DIR/haproxy.sock level admin," \
 	    contrib/haproxy/haproxy.cfg >"$DIR/haproxy.cfg"
-	start_process haproxy -db -f "$DIR/haproxy.cfg" >"$DIR/haproxy" 2>&1
+	start_process haproxy -db -f "$DIR/haproxy.cfg" >>"$DIR/log" 2>&1
 	await server_is UP web
 }
 
