@@ -99,16 +99,20 @@ column() {
 	    "    if row[:2] == ['$2', 'a']])"
 }
 
-# server_is STATUS APP: for await.
+# server_is STATUS APP: for await. HAProxy takes a server for UP before the first
+# check: a check must have succeeded.
 server_is() {
 	case $(column status "$2" 2>/dev/null) in
 	"$1"*) ;;
-	*) false ;;
+	*) return 1 ;;
 	esac
+	[ "$1" != UP ] || server_has check_status 'L7OK' "$2" ||
+	    server_has check_status '* L7OK' "$2"
 }
 
+# server_has COLUMN VALUE APP: likewise.
 server_has() {
-	[ "$(column "$3" "$2" 2>/dev/null)" = "$1" ]
+	[ "$(column "$1" "$3" 2>/dev/null)" = "$2" ]
 }
 
 testHttpFastcgiAndOtherProtocolsAreServed() {
@@ -124,12 +128,12 @@ testHttpFastcgiAndOtherProtocolsAreServed() {
 
 testHaproxyTakesWhatTheAgentSays() {
 	pools
-	await server_has 3 web slim
-	await server_has 5 chat slim
+	await server_has slim 3 web
+	await server_has slim 5 chat
 	ctl drain web >/dev/null
-	await server_has 0 web weight
+	await server_has weight 0 web
 	ctl resume web >/dev/null
-	await server_has 100 web weight
+	await server_has weight 100 web
 	await server_is UP web
 	assertContains "$(http_get "http://$HTTP/")" Hello
 	ctl stop chat >/dev/null
