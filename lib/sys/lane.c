@@ -284,3 +284,15 @@ lane_close(struct lane *l, int fd)
 	if (!room)
 		lane_close_now(fd);
 }
+
+bool
+lane_is_idle(struct lane *l)
+{
+	bool idle;
+
+	pthread_mutex_lock(&l->lock);
+	idle = !lane_has_work(l) && STAILQ_EMPTY(&l->finished) &&
+	    l->idle == l->nthreads;
+	pthread_mutex_unlock(&l->lock);
+	return idle;
+}

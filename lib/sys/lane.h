@@ -79,6 +79,9 @@ int lane_start(
  */
 int lane_stop(struct lane *, tstamp deadline);
 
+/* Whether nothing is under way, and done() of all jobs has been called. */
+bool lane_is_idle(struct lane *);
+
 /* Jobs begin in the order they were submitted. done() may submit another. */
 void lane_submit(struct lane *, struct lane_job *);
 

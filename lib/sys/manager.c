@@ -69,6 +69,45 @@ activation_read(const char *pid, const char *fds, const char *names)
 	return (int)count;
 }
 
+void
+activation_keep(bool keep)
+{
+	for (size_t i = 0; i < given.count; i++)
+		if (given.names[i][0] != '\0')
+			(void)fcntl(
+			    FIRST_FD + (int)i, F_SETFD, keep ? 0 : FD_CLOEXEC);
+}
+
+char *
+activation_list(void)
+{
+	char *list = NULL;
+	size_t len;
+	FILE *out = open_memstream(&list, &len);
+
+	for (size_t i = 0; out != NULL && i < given.count; i++)
+		(void)fprintf(out, "%s:", given.names[i]);
+	if (out != NULL)
+		(void)fclose(out);
+	return list;
+}
+
+int
+activation_inherit(const char *list)
+{
+	char *rest = given.text = strdup(list);
+	size_t count = 0;
+
+	for (const char *c = list; (c = strchr(c, ':')) != NULL; c++)
+		count++;
+	given.names = calloc(count + 1, sizeof(*given.names));
+	if (rest == NULL || given.names == NULL)
+		return -1;
+	for (given.count = 0; given.count < count; given.count++)
+		given.names[given.count] = strsep(&rest, ":");
+	return 0;
+}
+
 size_t
 activation_find(const char *name, size_t max, int *out)
 {

@@ -27,6 +27,15 @@ int manager_open(void);
 size_t activation_find(const char *name, size_t max, int *out);
 
 /*
+ * For a program that replaces this one: whether they stay open when it is
+ * executed; and their names, allocated, from which it knows them again. -1: no
+ * memory.
+ */
+void activation_keep(bool keep);
+char *activation_list(void);
+int activation_inherit(const char *list);
+
+/*
  * Sockets that outlive us: under a name that begins so, the manager keeps a
  * copy of one that it was sent, and gives it to the daemon that it starts after
  * one that was killed.
