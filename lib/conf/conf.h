@@ -354,6 +354,13 @@ void conf_report_fini(struct conf_report *);
 struct conf *conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report);
 
+/*
+ * The same under CONF_OUTSIDE_WARN, of what conf_print() has written of the
+ * configuration of this file; choice: as in struct conf.
+ */
+struct conf *conf_load_text(const char *file, const char *choice,
+    const char *text, struct conf_report *report);
+
 /* An option of the command line of apppoold(8), "apppoold run". */
 struct conf_word {
 	char letter; /* -l, -n or -o */
@@ -399,6 +406,10 @@ void conf_listen_spec(const struct conf_listen *, struct listener_spec *out);
  * pool.conf(5), each app with all its values: loading that gives an equal one.
  */
 void conf_print(const struct conf *, FILE *);
+
+/* The two parts of that: what is outside of apps, and one app. */
+void conf_print_global(const struct conf *, FILE *);
+void conf_print_app(const struct conf_app *, FILE *);
 
 /*
  * The path of the control socket that file names, for apppoolctl: an allocated

@@ -27,9 +27,10 @@ print_values(const struct build *b, const struct conf_app *app)
 	return values;
 }
 
-/* Loads the command line, or, without one, the file. */
+/* Loads the text, the command line, or, without both, the file. */
 static struct conf *
-load_either(const char *file, const struct conf_run *run, unsigned flags,
+load_either(const char *file, const struct source *text,
+    const struct conf_run *run, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
 	static char exhausted[PATH_MAX + 64];
@@ -40,19 +41,25 @@ load_either(const char *file, const struct conf_run *run, unsigned flags,
 	struct build b = {
 		.arena = &kept, .findings = &findings, .parse = &parse
 	};
+	struct source *source;
 	struct conf *conf;
 
-	if (!source_affordable(0)) {
+	if (!source_affordable(text == NULL ? 0 : text->len)) {
 		(void)snprintf(exhausted, sizeof(exhausted), "%s: %s", file,
 		    strerror(ENOMEM));
 		*report = (struct conf_report){ exhausted_list, 1,
 			exhausted_list + 1, 0, NULL };
 		return NULL;
 	}
-	parse_source(&parse,
-	    run != NULL ? run_source(&work, run, &findings)
-			: source_read(&work, file, SOURCE_MAX),
-	    &findings);
+	if (text != NULL) {
+		source = arena_alloc(&work, 1, sizeof(*source));
+		*source = *text;
+		source->text = arena_strdup(&work, text->text);
+	} else {
+		source = run != NULL ? run_source(&work, run, &findings)
+				     : source_read(&work, file, SOURCE_MAX);
+	}
+	parse_source(&parse, source, &findings);
 	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
 	if (parse.sources->error == 0 && build_conf(&b)) {
 		resolve_conf(&b);
@@ -78,14 +85,35 @@ struct conf *
 conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
-	return load_either(file, NULL, flags, is_ours, report);
+	return load_either(file, NULL, NULL, flags, is_ours, report);
 }
 
 struct conf *
 conf_run(const struct conf_run *run, struct conf_report *report)
 {
 	return load_either(
-	    "apppoold run", run, CONF_OUTSIDE_WARN, NULL, report);
+	    "apppoold run", NULL, run, CONF_OUTSIDE_WARN, NULL, report);
+}
+
+struct conf *
+conf_load_text(const char *file, const char *choice, const char *text,
+    struct conf_report *report)
+{
+	char folder[PATH_MAX];
+	const struct source source = { .path = file,
+		.choice = choice,
+		.dir = folder,
+		.text = text,
+		.len = strlen(text) };
+	char *slash;
+
+	(void)snprintf(folder, sizeof(folder), "%s", file);
+	slash = strrchr(folder, '/');
+	if (slash != NULL)
+		*slash = '\0';
+
+	return load_either(
+	    file, &source, NULL, CONF_OUTSIDE_WARN, NULL, report);
 }
 
 struct conf *
@@ -201,7 +229,19 @@ conf_pool_limits(const struct conf *conf, struct pool_limits *out)
 }
 
 void
-conf_print(const struct conf *conf, FILE *out)
+conf_print_app(const struct conf_app *app, FILE *out)
+{
+	(void)fprintf(out, "\napp \"%s\" {\n", app->name);
+	for (size_t i = 0; i < options_app_len; i++)
+		if (options_allowed(&options_app[i], app->handoff) &&
+		    app->values[i] != NULL)
+			(void)fprintf(out, "\t%s = %s\n", options_app[i].name,
+			    app->values[i]);
+	(void)fputs("}\n", out);
+}
+
+void
+conf_print_global(const struct conf *conf, FILE *out)
 {
 	if (conf->choice != NULL)
 		(void)fprintf(out, "# apppoold run: %s\n", conf->choice);
@@ -210,18 +250,14 @@ conf_print(const struct conf *conf, FILE *out)
 			(void)fprintf(out, "%s = %s\n", options_global[i].name,
 			    conf->values[i]);
 	}
-	for (size_t n = 0; n < conf->apps_len; n++) {
-		const struct conf_app *app = &conf->apps[n];
+}
 
-		(void)fprintf(out, "\napp \"%s\" {\n", app->name);
-		for (size_t i = 0; i < options_app_len; i++) {
-			if (options_allowed(&options_app[i], app->handoff) &&
-			    app->values[i] != NULL)
-				(void)fprintf(out, "\t%s = %s\n",
-				    options_app[i].name, app->values[i]);
-		}
-		(void)fputs("}\n", out);
-	}
+void
+conf_print(const struct conf *conf, FILE *out)
+{
+	conf_print_global(conf, out);
+	for (size_t n = 0; n < conf->apps_len; n++)
+		conf_print_app(&conf->apps[n], out);
 }
 
 static bool
