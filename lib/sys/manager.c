@@ -1,10 +1,13 @@
 /* The service manager: sd_listen_fds(3) and sd_notify(3). */
 
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +154,93 @@ activation_drop(void)
 		}
 }
 
+/* --- in its place ------------------------------------------------------- */
+
+/*
+ * The life of the guardian, from fork(2) on. The process it was forked from may
+ * have threads: so it makes system calls only.
+ */
+static _Noreturn void
+be_guardian(int pipe, int exe, char *const *argv, char **envp, int *fds, int n)
+{
+	const int after = FIRST_FD + n, high = after + 2;
+	char variable[] = "LISTEN_PID="
+			  "12345678901234567890",
+	     byte;
+	sigset_t set;
+
+	/* Signals to the daemon's group must not end the guardian. */
+	sigfillset(&set);
+	(void)sigprocmask(SIG_SETMASK, &set, NULL);
+	(void)prctl(PR_SET_NAME, "apppool-guard");
+	exe = fcntl(exe, F_DUPFD, high);
+	pipe = fcntl(pipe, F_DUPFD, high);
+	for (int i = 0; i < n; i++)
+		fds[i] = fcntl(fds[i], F_DUPFD, high);
+	for (int i = 0; i < n; i++)
+		if (dup2(fds[i], FIRST_FD + i) == -1)
+			_exit(EXIT_FAILURE);
+	if (dup3(exe, after, O_CLOEXEC) == -1 ||
+	    dup3(pipe, after + 1, O_CLOEXEC) == -1)
+		_exit(EXIT_FAILURE);
+	(void)close_range((unsigned)high, ~0U, 0);
+	if (read(after + 1, &byte, 1) != 0)
+		_exit(EXIT_SUCCESS);
+	(void)snprintf(variable + strlen("LISTEN_PID="),
+	    sizeof(variable) - strlen("LISTEN_PID="), "%ld", (long)getpid());
+	envp[0] = variable;
+	sigemptyset(&set);
+	(void)sigprocmask(SIG_SETMASK, &set, NULL);
+	(void)syscall(SYS_execveat, after, "", argv, envp, AT_EMPTY_PATH);
+	_exit(EXIT_FAILURE);
+}
+
+int
+guardian_start(int pipe, int exe, char *const *argv, char *const *envp,
+    const struct kept_socket *kept, size_t nkept)
+{
+	size_t vars = 0, len, count = 0;
+	char *names = NULL, number[40], **env;
+	FILE *out = open_memstream(&names, &len);
+	int *fds;
+	pid_t pid = -1;
+
+	while (envp[vars] != NULL)
+		vars++;
+	env = calloc(vars + 4, sizeof(*env));
+	fds = calloc(given.count + nkept + 1, sizeof(*fds));
+	if (out == NULL || env == NULL || fds == NULL)
+		goto out;
+	(void)fputs("LISTEN_FDNAMES=", out);
+	for (size_t i = 0; i < given.count + nkept; i++) {
+		bool gave = i < given.count;
+		const char *name =
+		    gave ? given.names[i] : kept[i - given.count].name;
+
+		if (name[0] == '\0')
+			continue;
+		(void)fprintf(out, "%s%s", count == 0 ? "" : ":", name);
+		fds[count++] =
+		    gave ? FIRST_FD + (int)i : kept[i - given.count].fd;
+	}
+	if (fflush(out) != 0)
+		goto out;
+	(void)snprintf(number, sizeof(number), "LISTEN_FDS=%zu", count);
+	env[1] = number;
+	env[2] = names;
+	memcpy(env + 3, envp, vars * sizeof(*env));
+	pid = fork();
+	if (pid == 0)
+		be_guardian(pipe, exe, argv, env, fds, (int)count);
+out:
+	if (out != NULL)
+		(void)fclose(out);
+	free(names);
+	free(env);
+	free(fds);
+	return pid == -1 ? -1 : 0;
+}
+
 /* --- messages to it --------------------------------------------------- */
 
 #define STATE_SIZE 4096
@@ -269,7 +359,7 @@ notify_store(int fd, const char *name)
 	int len = snprintf(
 	    text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 
-	return manager.fd != -1 && notify_text(fd, text, (size_t)len) == 0;
+	return notify_text(fd, text, (size_t)len) == 0;
 }
 
 void

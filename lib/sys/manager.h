@@ -48,9 +48,23 @@ int activation_take(const char *name);
 /* Closes the sockets of an earlier daemon that nobody has taken. */
 void activation_drop(void);
 
+/* A socket under such a name. */
+struct kept_socket {
+	int fd;
+	const char *name;
+};
+
 /*
- * Has the manager keep a copy of the socket, or keep it no longer; for any
- * thread. False: there is no manager, or it has no room for the message.
+ * Forks a process that does for these sockets, and for those we were given,
+ * what a manager would. It reads from the pipe: a byte ends it; when all other
+ * ends are closed it executes the program with the sockets. -1 and errno.
+ */
+int guardian_start(int pipe, int exe, char *const *argv, char *const *envp,
+    const struct kept_socket *kept, size_t nkept);
+
+/*
+ * Has the manager, if there is one, keep a copy of the socket, or keep it no
+ * longer; for any thread. False: it has no room for the message.
  */
 bool notify_store(int fd, const char *name);
 void notify_unstore(const char *name);
