@@ -134,11 +134,45 @@ cgroup_path(const char *root, char path[PATH_MAX])
 		path[len - 1] = '\0';
 }
 
+/* Which controllers the file of the group lists, and which it then hands on. */
+static void
+cgroup_find(int folder, const char *file, bool take)
+{
+	char text[256], *save = NULL;
+
+	cgroups.has = 1 << CGROUP_ANY;
+	cgroup_slurp(folder, file, text, sizeof(text));
+	for (char *at = strtok_r(text, " \n", &save); at != NULL;
+	     at = strtok_r(NULL, " \n", &save)) {
+		char add[16] = "+";
+
+		(void)strlcat(add, at, sizeof(add));
+		for (int i = CGROUP_MEMORY; i < CGROUP_NEEDS; i++)
+			if (strcmp(at, controllers[i]) == 0 &&
+			    (!take ||
+				cgroup_write(folder, "cgroup.subtree_control",
+				    add) == 0))
+				cgroups.has |= 1U << i;
+	}
+}
+
+int
+cgroup_base(void)
+{
+	return cgroups.base;
+}
+
+void
+cgroup_inherit(int base)
+{
+	cgroups.base = base;
+	cgroup_find(base, "cgroup.subtree_control", false);
+}
+
 void
 cgroup_init(bool take)
 {
-	char path[PATH_MAX] = ROOT, root[] = ROOT "/unified", text[256];
-	char *save = NULL;
+	char path[PATH_MAX] = ROOT, root[] = ROOT "/unified";
 	const char *why = NULL;
 	struct statfs fs;
 	int folder;
@@ -162,20 +196,7 @@ cgroup_init(bool take)
 		(void)close(folder);
 		return;
 	}
-	cgroups.has = 1 << CGROUP_ANY;
-	cgroup_slurp(folder, "cgroup.controllers", text, sizeof(text));
-	for (char *at = strtok_r(text, " \n", &save); at != NULL;
-	     at = strtok_r(NULL, " \n", &save)) {
-		char add[16] = "+";
-
-		(void)strlcat(add, at, sizeof(add));
-		for (int i = CGROUP_MEMORY; i < CGROUP_NEEDS; i++)
-			if (strcmp(at, controllers[i]) == 0 &&
-			    (!take ||
-				cgroup_write(folder, "cgroup.subtree_control",
-				    add) == 0))
-				cgroups.has |= 1U << i;
-	}
+	cgroup_find(folder, "cgroup.controllers", take);
 	if (take)
 		cgroups.base = folder;
 	else

@@ -59,6 +59,13 @@ struct cgroup_figures {
  */
 void cgroup_init(bool take);
 
+/*
+ * For a program that replaces this one: the folder of the group that was taken
+ * over, -1: none; and that is taken over again.
+ */
+int cgroup_base(void);
+void cgroup_inherit(int base);
+
 /* Why there is no such group; NULL: there is. */
 const char *cgroup_lacks(enum cgroup_need);
 
