@@ -432,7 +432,7 @@ $(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
 $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 # Functions of its own stand for some of the daemon's.
-$(BUILD)/tests/unit/control_test: ALL_LDFLAGS += -Wl,-z,muldefs
+$(addprefix $(BUILD)/tests/unit/,control_test refusal_test): ALL_LDFLAGS += -Wl,-z,muldefs
 # The library of hooks in the program itself, with the sanitizers.
 $(BUILD)/tests/e2e/workers/acceptor-linked: $(addprefix $(OBJ)/, \
     tests/e2e/workers/acceptor.o $(patsubst $(OBJ)/plain/%,%,$(LIBRARY_OBJECTS)))

@@ -14,6 +14,7 @@
 
 #include "conf/conf.h"
 #include "control/control.h"
+#include "daemon/carry.h"
 #include "daemon/state.h"
 #include "sys/address.h"
 #include "sys/background.h"
@@ -302,13 +303,74 @@ lock_pid_file(struct pidfile *p, const struct conf *conf)
 static int
 start(struct supervisor *s, struct conf *conf)
 {
-	int status = supervisor_init(s, conf);
+	int status = supervisor_init(s, conf, false);
 
 	if (status != EX_OK)
 		return status;
 	if (!control_register(s, command_run))
 		return EX_OSERR;
 	return supervisor_open(s);
+}
+
+/* The configuration that another daemon's state was under; or does not return.
+ */
+static struct conf *
+load_past(const struct carry_state *past)
+{
+	struct conf_report report;
+	struct conf *conf =
+	    conf_load_text(past->file, past->choice, past->config, &report);
+
+	if (conf == NULL)
+		upgrade_fail(report.mistakes[0]);
+	conf_report_fini(&report);
+	return conf;
+}
+
+/* A dry run, beside the daemon that this program may replace. */
+static int
+try(struct supervisor *s, const struct carry_state *past)
+{
+	if (supervisor_init(s, load_past(past), true) != EX_OK ||
+	    !control_register(s, command_run))
+		upgrade_fail("no memory");
+	return upgrade_try(s);
+}
+
+/* Goes on with all that another daemon had. */
+static int
+go_on(struct supervisor *s, const struct options *o,
+    const struct carry_state *past)
+{
+	static struct pidfile pid_file;
+	struct conf *conf = load_past(past);
+	struct logsink *sink = logging_prepare(conf, NULL);
+	int status;
+
+	if (past->given != NULL && activation_inherit(past->given) == -1)
+		upgrade_fail("no memory");
+
+	if (sink == NULL)
+		upgrade_fail("its log cannot be opened");
+	log_commit(sink);
+	log_echo(false);
+	if (supervisor_init(s, conf, false) != EX_OK ||
+	    !control_register(s, command_run))
+		upgrade_fail("it cannot start");
+	s->background = o->background;
+	s->exit_on_failed = o->exit_on_failed;
+	pid_file =
+	    (struct pidfile){ .fd = past->pid_file, .path = past->pid_path };
+	if (pid_file.fd != -1) {
+		s->pid_file = &pid_file;
+		(void)pidfile_fill(&pid_file, &s->looker, loop_now(&s->loop));
+	}
+	upgrade_inherit(s);
+	if (log_start() == -1)
+		log_warn("cannot start the log's thread");
+	status = supervisor_run(s);
+	pidfile_fini(&pid_file);
+	return status;
 }
 
 /* Tells of the one app of `run` what was chosen, and how it is reached. */
@@ -368,6 +430,7 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	}
 	status = start(s, conf);
 	if (status == EX_OK) {
+		s->pid_file = pid_file.fd == -1 ? NULL : &pid_file;
 		/* From here on, signals to the number in it are heard. */
 		if (pid_file.fd != -1 &&
 		    pidfile_fill(&pid_file, &s->looker, loop_now(&s->loop)) ==
@@ -401,6 +464,7 @@ int
 main(int argc, char **argv)
 {
 	static struct supervisor s;
+	const struct carry_state *past;
 	struct options o = { .file = CONF_DEFAULT_FILE };
 	struct logsink *sink;
 	struct conf *conf;
@@ -408,18 +472,30 @@ main(int argc, char **argv)
 
 	if (descriptors_fix() == -1)
 		return EX_OSERR;
+	if (upgrade_remember(argv) == -1)
+		return EX_OSERR;
+	clients_register();
+	past = upgrade_past(&s);
 	setproctitle_init(argc, argv, environ);
 	status = parse_options(argc, argv, &o);
 	if (status != EX_OK)
 		return status;
-	if (o.test || o.print || o.run.print)
+	if (past != NULL && past->dry)
+		return try(&s, past);
+	if (past == NULL && (o.test || o.print || o.run.print))
 		return check(&o);
 	hold_signals();
 	if (manager_open() == -1) {
 		perror("apppoold: LISTEN_FDS");
 		return EX_OSERR;
 	}
-	cgroup_init(true);
+	if (past == NULL || past->cgroup == -1)
+		cgroup_init(true);
+	if (past != NULL) {
+		status = go_on(&s, &o, past);
+		log_stop(TSPAN_SECONDS(1));
+		return status;
+	}
 	conf = load(&o, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;

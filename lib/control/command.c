@@ -494,6 +494,39 @@ run_reload(struct client *cl)
 	}
 }
 
+/* The answer is the new program's, or that of the former which serves on. */
+static bool
+upgrade_goes_on(struct client *cl, struct progress *out)
+{
+	const struct reload_answer *a = cl->reload;
+
+	(void)out;
+	/* In another program of the daemon's the upgrade has another answer. */
+	if (a == NULL)
+		a = cl->reload = upgrade_answer(cl->all->sup);
+	if (a != NULL && !a->over)
+		return true;
+	if (a != NULL && a->ok)
+		client_tell(cl, "%s", a->text);
+	else
+		client_error(cl, "%s",
+		    a == NULL || a->text == NULL ? "no memory" : a->text);
+	return false;
+}
+
+static void
+run_upgrade(struct client *cl)
+{
+	struct supervisor *s = cl->all->sup;
+
+	if (s->stopping) {
+		client_error(cl, "the daemon is stopping");
+	} else if (client_may_wait(cl)) {
+		cl->reload = upgrade_request(s, loop_now(&s->loop));
+		client_wait_while(cl, upgrade_goes_on);
+	}
+}
+
 static bool
 reopen_goes_on(struct client *cl, struct progress *out)
 {
@@ -694,9 +727,27 @@ static void (*const runs[COMMANDS])(struct client *) = {
 	[COMMAND_REOPEN] = run_reopen,
 	[COMMAND_STATUS] = run_status,
 	[COMMAND_STOP] = run_stop,
+	[COMMAND_UPGRADE] = run_upgrade,
 	[COMMAND_VERSION] = run_version,
 	[COMMAND_WAIT] = run_wait,
 };
+
+bool (*command_goes_on(struct client *cl))(struct client *, struct progress *)
+{
+	enum command_id id = command_find(cl->said.words[0]);
+
+	switch (id) {
+	case COMMAND_RELOAD:
+		return rollouts_go_on;
+	case COMMAND_UPGRADE:
+		return upgrade_goes_on;
+	case COMMAND_WAIT:
+		cl->app = cl->said.words[1];
+		return ready_goes_on;
+	default:
+		return id == COMMANDS ? NULL : steer_goes_on(id);
+	}
+}
 
 void
 command_run(struct client *cl, size_t len, tstamp now)

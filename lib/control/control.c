@@ -129,8 +129,7 @@ client_close(struct client *cl)
 	acceptor_pause(&all->acceptor, false);
 }
 
-/* The client waits for what `waits` says, or leaves. May close it. */
-static void
+void
 client_wait(struct client *cl)
 {
 	cl->state = CLIENT_WAITING;
@@ -467,28 +466,16 @@ control_admits(struct acceptor *a, tstamp now)
 	return false;
 }
 
-/*
- * Takes fd over. If a stranger has too many connections, one that has said
- * nothing yet is told so and ends, the oldest of them first; or else this one,
- * which is silent itself, and the newest.
- */
-static void
-control_arrived(struct acceptor *a, int fd, tstamp now)
+struct client *
+client_new(struct control *all, int fd, tstamp now)
 {
-	struct control *all = LOOP_OWNER(a, struct control, acceptor);
-	struct client *cl = calloc(1, sizeof(*cl)), *other;
-	struct client *silent = NULL, *same_silent = NULL;
-	struct ucred peer = { .uid = (uid_t)-1 };
-	unsigned n = 0, same = 0;
+	struct client *cl = calloc(1, sizeof(*cl));
 
 	if (cl == NULL) {
 		lane_close(&all->sup->closer, fd);
-		return;
+		return NULL;
 	}
-	(void)fdpass_refuse(fd);
-	(void)peer_identify(fd, &peer);
 	cl->all = all;
-	cl->uid = peer.uid;
 	cl->io = (struct loop_io){ .fd = fd, .ready = client_is_ready };
 	cl->state = CLIENT_READING;
 	cl->came = now;
@@ -498,10 +485,31 @@ control_arrived(struct acceptor *a, int fd, tstamp now)
 	TAILQ_INSERT_TAIL(&all->list, cl, next);
 	all->n++;
 	client_cut_at(cl, now + LINE_TIME);
-	if (!client_watch(cl, EPOLLIN)) {
-		client_close(cl);
+	if (client_watch(cl, EPOLLIN))
+		return cl;
+	client_close(cl);
+	return NULL;
+}
+
+/*
+ * Takes fd over. If a stranger has too many connections, one that has said
+ * nothing yet is told so and ends, the oldest of them first; or else this one,
+ * which is silent itself, and the newest.
+ */
+static void
+control_arrived(struct acceptor *a, int fd, tstamp now)
+{
+	struct control *all = LOOP_OWNER(a, struct control, acceptor);
+	struct client *cl, *other, *silent = NULL, *same_silent = NULL;
+	struct ucred peer = { .uid = (uid_t)-1 };
+	unsigned n = 0, same = 0;
+
+	(void)fdpass_refuse(fd);
+	(void)peer_identify(fd, &peer);
+	cl = client_new(all, fd, now);
+	if (cl == NULL)
 		return;
-	}
+	cl->uid = peer.uid;
 	if (!client_is_stranger(cl))
 		return;
 	TAILQ_FOREACH(other, &all->list, next) {
@@ -603,6 +611,16 @@ control_commit(struct control *c, const struct conf *conf)
 }
 
 static void
+control_inherit(struct control *c, const struct conf *conf, uint32_t spare)
+{
+	c->mode = conf->control_mode;
+	c->gid = conf->control_gid;
+	c->max = CLIENTS_MAX;
+	if (spare < CLIENTS_MAX - CLIENTS_SURE)
+		c->max = CLIENTS_SURE + spare;
+}
+
+static void
 control_abort(struct control *c)
 {
 	if (c->fresh.fd != -1)
@@ -660,6 +678,7 @@ control_register(
 		.prepare = control_prepare,
 		.commit = control_commit,
 		.abort = control_abort,
+		.inherit = control_inherit,
 		.turn = control_turn,
 		.dump = dump_start,
 		.close = control_close,

@@ -22,4 +22,7 @@ void command_run(struct client *, size_t len, tstamp now);
 bool control_register(
     struct supervisor *s, void (*run)(struct client *, size_t len, tstamp now));
 
+/* Clients that wait do so beyond an upgrade. */
+void clients_register(void);
+
 #endif

@@ -591,6 +591,22 @@ steer_resume(
 	client_wait_while(cl, run_goes_on);
 }
 
+bool (*steer_goes_on(enum command_id id))(struct client *, struct progress *)
+{
+	static bool (*const go_on[COMMANDS])(
+	    struct client *, struct progress *) = {
+		[COMMAND_DETACH] = detach_goes_on,
+		[COMMAND_DRAIN] = hold_goes_on,
+		[COMMAND_RESIZE] = resize_goes_on,
+		[COMMAND_RESTART] = restart_goes_on,
+		[COMMAND_RESUME] = run_goes_on,
+		[COMMAND_START] = run_goes_on,
+		[COMMAND_STOP] = hold_goes_on,
+	};
+
+	return go_on[id];
+}
+
 void
 steer_run(struct client *cl, enum command_id id)
 {

@@ -78,6 +78,9 @@ uint32_t room_places(const struct pool *p, uint32_t process);
 /* The app's process after this one, on any list; ILIST_NONE: first, or end. */
 uint32_t room_next(const struct pool *p, uint32_t app, uint32_t process);
 
+/* A process of another daemon's goes on the end of its list; see carry.h. */
+bool room_put_back(struct pool *p, uint32_t process);
+
 /* --- failure.c: ends of processes that are failures --------------------- */
 
 /*
@@ -130,6 +133,9 @@ void process_detach(struct pool *p, uint32_t process);
 
 /* Frees the number of a process that is dead or never lived. */
 void process_free(struct pool *p, uint32_t process);
+
+/* The process was another daemon's: it is counted, and put on its list. */
+bool process_put_back(struct pool *p, uint32_t process);
 
 /*
  * With act does what is due in its life, without it tells when something will

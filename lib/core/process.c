@@ -224,6 +224,21 @@ process_free(struct pool *p, uint32_t process)
 	ilist_push_front(&p->free_processes, p->process_links, process);
 }
 
+bool
+process_put_back(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	a->expiring += x->expiring;
+	a->outdated += x->outdated != 0;
+	a->stuck += x->stuck;
+	a->apart += x->apart;
+	p->living += !x->apart;
+	process_count(p, x, 1);
+	return room_put_back(p, process);
+}
+
 /* --- stopping ------------------------------------------------------------ */
 
 void

@@ -176,3 +176,19 @@ room_next(const struct pool *p, uint32_t app, uint32_t process)
 			return room_home(p, app, home)->first;
 	return ILIST_NONE;
 }
+
+bool
+room_put_back(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	if (x->home == HOME_NONE || x->home >= HOME_ROOM + a->room.lists)
+		return false;
+	ilist_push_back(
+	    room_home(p, x->app, x->home), p->process_links, process);
+	a->busy += x->busy;
+	if (x->home >= HOME_ROOM)
+		a->room.lowest = MIN(a->room.lowest, x->home - HOME_ROOM);
+	return true;
+}

@@ -183,6 +183,10 @@ static const char *const more[COMMANDS] = {
 			"everything about an app,\n"
 			"restart, drain and resume it; ? lists them. Elsewhere "
 			"tables are printed.",
+	[COMMAND_UPGRADE] = "Returns when the program that is now on disk "
+			    "serves, with all processes and\n"
+			    "connections. If it cannot take over, the former "
+			    "program serves on.",
 	[COMMAND_VERSION] = "`apppoolctl -V` shows that of apppoolctl.",
 	[COMMAND_WAIT] = "Returns when every app, or this one, has "
 			 "min_processes ready; fails if one\n"

@@ -122,8 +122,7 @@ size_is_same(struct group_size a, struct group_size b)
 	return a.min == b.min && a.max == b.max;
 }
 
-/* The options of the app for the core, with the size that it has now. */
-static void
+void
 size_options(const struct group *g, struct app_options *out)
 {
 	*out = g->conf->pool;
@@ -226,7 +225,7 @@ size_reloaded(struct group *g, FILE *answer)
  * The title of the daemon in ps(1). Behind one that is shorter than argv[0]
  * libbsd leaves a dot there, so blanks make it longer.
  */
-static void
+void
 apps_set_title(const struct supervisor *s)
 {
 	const struct group *g = NULL;
@@ -272,6 +271,13 @@ group_remains(const struct group *g, const struct conf_app *app)
 struct group *
 group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
+	return group_restore(s, conf, ILIST_NONE, now);
+}
+
+struct group *
+group_restore(
+    struct supervisor *s, const struct conf_app *conf, uint32_t app, tstamp now)
+{
 	struct group *g = calloc(1, sizeof(*g));
 	struct app_options o;
 
@@ -295,7 +301,7 @@ group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	timer_init(&g->backlog.timer, backlog_time_to_look);
 	timer_init(&g->parking.timer, parking_expire);
 	size_options(g, &o);
-	g->app = pool_app_add(&s->pool, &o, now);
+	g->app = app == ILIST_NONE ? pool_app_add(&s->pool, &o, now) : app;
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
 	if (conf->broken != NULL)

@@ -259,7 +259,7 @@ autosize_configure(struct supervisor *s, tstamp now)
 	all->set = conf->max_auto;
 	all->bound = conf->max_processes;
 	/* Nothing is known at first: the minima, and a process for each app. */
-	if (s->generation == 0)
+	if (all->ceiling == 0)
 		all->ceiling = MAX(least, (uint32_t)conf->apps_len);
 	all->ceiling = MIN(MAX(all->ceiling, MAX(least, 1)), all->bound);
 	if (!all->set)

@@ -380,7 +380,7 @@ channel_take(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 	/* Without a number for it the connection would be lost. */
-	int room = w->keeps || w->channel.events == 0 ||
+	int room = w->keeps || w->channel.events == 0 || upgrade_waits(s) ||
 		now < s->keepers->rest || w->group->keeper->stalls > 0 ||
 		fork_is_asked(w)
 	    ? -1

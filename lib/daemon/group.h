@@ -193,6 +193,10 @@ group_is_auto(const struct group *g)
 	return g->conf->max_auto && !g->size.set && !g->closing;
 }
 
+/* The same for an app that the pool knows by this number; ILIST_NONE: not. */
+struct group *group_restore(struct supervisor *s, const struct conf_app *conf,
+    uint32_t app, tstamp now);
+
 /* The group of this name that is not closing; NULL: none. */
 struct group *group_find(const struct supervisor *s, const char *name);
 
@@ -209,6 +213,9 @@ group_next(const struct supervisor *s, const struct group *g)
 
 /* Whether a balancer should send it connections; see `ready` in the status. */
 bool group_is_ready(const struct group *g);
+
+/* The title of the daemon in ps(1), with the number of its apps. */
+void apps_set_title(const struct supervisor *s);
 
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -415,6 +422,9 @@ void apps_close_unneeded(struct supervisor *s, tstamp now);
 /* "2 to 8 processes", or "1 process". Returns buf. */
 #define SIZE_TEXT 48
 const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
+
+/* The options of the app for the core, with the size that it has now. */
+void size_options(const struct group *g, struct app_options *out);
 
 /* Sets another size, or the file's. False: why says what would be valid. */
 #define SIZE_WHY 192

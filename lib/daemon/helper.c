@@ -4,8 +4,10 @@
 #include <sys/socket.h>
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "daemon/carry.h"
 #include "daemon/state.h"
 
 /* In the lane. */
@@ -29,7 +31,7 @@ helper_work(struct lane_job *job)
 		h->fds[1] = memory;
 		(void)child_spawn(&h->spec, &h->result);
 	}
-	if (memory != -1)
+	if (page == MAP_FAILED && memory != -1)
 		(void)close(memory);
 }
 
@@ -55,6 +57,7 @@ helper_start(struct helper *h, const char *path, char *const *argv, tstamp now)
 		return false;
 	h->io.fd = ends[0];
 	h->fds[0] = ends[1];
+	h->fds[1] = -1;
 	if (loop_set(&h->sup->loop, &h->io, EPOLLIN) == -1) {
 		helper_end(h);
 		return false;
@@ -92,8 +95,26 @@ helper_end(struct helper *h)
 		(void)close(h->io.fd);
 		(void)close(h->fds[0]);
 	}
-	h->io.fd = -1;
-	if (h->page != NULL)
+	if (h->page != NULL) {
 		(void)munmap(h->page, h->page_size);
+		(void)close(h->fds[1]);
+	}
+	h->io.fd = h->fds[0] = h->fds[1] = -1;
 	h->page = NULL;
+}
+
+bool
+helper_restore(struct helper *h, const struct helper *record)
+{
+	h->page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+	    record->fds[1], 0);
+	if (h->page == MAP_FAILED) {
+		h->page = NULL;
+		return false;
+	}
+	h->io.fd = record->io.fd;
+	memcpy(h->fds, record->fds, sizeof(h->fds));
+	h->began = record->began;
+	h->result.pid = record->result.pid;
+	return loop_set(&h->sup->loop, &h->io, record->io.events) == 0;
 }

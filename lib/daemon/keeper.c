@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/carry.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "sys/fdpass.h"
@@ -803,6 +804,18 @@ keeper_started(struct helper *h, tstamp now)
 	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
 }
 
+static void
+keeper_init_one(struct keeper *k, struct keepers *all)
+{
+	*k = (struct keeper){ .all = all,
+		.h.sup = all->sup,
+		.h.io = { .fd = -1, .ready = keeper_ready },
+		.h.page_size = sizeof(struct keeper_page),
+		.h.started = keeper_started,
+		.no_room_since = TSTAMP_NEVER };
+	timer_init(&k->timer, keeper_look);
+}
+
 struct keeper *
 keeper_get(struct keepers *all, tstamp now)
 {
@@ -820,13 +833,7 @@ keeper_get(struct keepers *all, tstamp now)
 	k = blameless < KEEPER_STALLS ? malloc(sizeof(*k)) : NULL;
 	if (k == NULL)
 		goto fail;
-	*k = (struct keeper){ .all = all,
-		.h.sup = all->sup,
-		.h.io = { .fd = -1, .ready = keeper_ready },
-		.h.page_size = sizeof(struct keeper_page),
-		.h.started = keeper_started,
-		.no_room_since = TSTAMP_NEVER };
-	timer_init(&k->timer, keeper_look);
+	keeper_init_one(k, all);
 	if (!helper_start(&k->h, all->sup->config->keeper, argv, now))
 		goto fail;
 	(void)setsockopt(
@@ -1036,3 +1043,105 @@ keeper_fini(struct supervisor *s)
 	free(all);
 	s->keepers = NULL;
 }
+
+/* --- carried over ------------------------------------------------------ */
+
+static bool
+output_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct output *row = record, *o = calloc(1, sizeof(*o));
+	struct keepers *all = c->sup->keepers;
+	struct group *g = carry_group(c, of);
+
+	if (o == NULL || g == NULL || c->output == NULL) {
+		free(o);
+		return false;
+	}
+	carry_copy(CARRIED_OUTPUT, o, row);
+	o->app = g->keeper;
+	o->app->refs++;
+	o->said = true;
+	for (int n = 0; n < KEEPER_HOLD_FDS; n++)
+		o->its_ends[n] = -1;
+	timer_init(&o->patience, keeper_lose_patience);
+	TAILQ_INSERT_TAIL(&all->said, o, next);
+	*c->output = o;
+	return true;
+}
+
+static const struct carry_field output_fields[] = { CARRY_NUMBER(
+							struct output, process),
+	CARRY_TEXT(struct output, id), CARRY_FD(struct output, ends[0]),
+	CARRY_FD(struct output, ends[1]), CARRY(struct output, held) };
+
+const struct carry_kind carry_output = { .name = "output",
+	CARRY_KIND(struct output, output_fields),
+	.outside = true,
+	.restore = output_restore };
+
+void
+output_carry(struct carry *c, const struct group *g, const struct output *o)
+{
+	if (o != NULL)
+		carry_put(c, CARRIED_OUTPUT, g->app, o);
+}
+
+static bool
+keeper_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct keepers *all = c->sup->keepers;
+	const struct keeper *row = record;
+	struct keeper *k;
+
+	(void)of;
+	if (all->current != NULL || row->h.io.fd == -1 ||
+	    (k = malloc(sizeof(*k))) == NULL)
+		return false;
+	keeper_init_one(k, all);
+	all->current = k;
+	if (!helper_restore(&k->h, &row->h))
+		return false;
+	keeper_watch(k, c->now);
+	return true;
+}
+
+static const struct carry_field keeper_fields[] = { CARRY_HELPER(
+    struct keeper, h) };
+
+static void
+keeper_carry(struct carry *c)
+{
+	struct keeper *k = c->sup->keepers->current;
+	uint32_t events;
+
+	if (k == NULL)
+		return;
+	/* After a period of too many lines it is read again. */
+	events = k->h.io.events;
+	k->h.io.events = EPOLLIN;
+	carry_put(c, CARRIED_KEEPER, 0, k);
+	k->h.io.events = events;
+}
+
+static const char *
+keeper_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct keepers *all = s->keepers;
+
+	if (g != NULL)
+		return NULL;
+	if (!TAILQ_EMPTY(&all->stalled))
+		return "the keeper is stalled";
+	if (keeper_has_work(all) ||
+	    (all->current != NULL &&
+		(all->current->told != 0 || all->current->h.starting)))
+		return "the keeper is busy";
+	return NULL;
+}
+
+const struct carry_kind carry_keeper = { .name = "keeper",
+	CARRY_KIND(struct keeper, keeper_fields),
+	.outside = true,
+	.restore = keeper_restore,
+	.put = keeper_carry,
+	.unquiet = keeper_unquiet };

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "sys/counter_wire.h"
 #include "sys/serverlist.h"
@@ -82,6 +83,7 @@ struct lock {
 	 * would take the place there.
 	 */
 	struct lock *successor, *predecessor;
+	uint32_t follows; /* when carried: predecessor's token + 1; 0: none */
 	bool probe; /* whether the server answers is all there is to ask */
 	enum lock_state state;
 	char line[LINE_SIZE];
@@ -680,7 +682,7 @@ limiter_configure(struct group *g, tstamp now)
 	const struct conf_limit *limit = &g->conf->limit;
 	struct limiter *l = g->limiter;
 	struct lock *k;
-	bool moved = true, key = true;
+	bool moved = false, key = false;
 
 	if (g->over && l != NULL) {
 		for (uint32_t n = 0; n < l->ntokens; n++)
@@ -792,3 +794,112 @@ limiter_descriptors(const struct conf_app *conf)
 	    : each * conf->pool.max_processes * conf->pool.concurrency +
 		IDLE_MAX;
 }
+
+/* --- carried over --------------------------------------------------------- */
+
+static bool
+lock_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct lock *row = record, **tokens, *k;
+	struct group *g = carry_group(c, of);
+	struct limiter *l = g == NULL ? NULL : g->limiter;
+	uint32_t events = row->io.events, n = row->token;
+	tstamp late = row->late.at;
+
+	if (l == NULL || n > 1u << 24 || row->server > SERVER_OLD ||
+	    row->state <= LOCK_CONNECTING || row->state > LOCK_RELEASING ||
+	    (n < l->ntokens && l->tokens[n] != NULL))
+		return false;
+	if (n >= l->ntokens) {
+		tokens = recallocarray(
+		    l->tokens, l->ntokens, 2 * (size_t)n + 8, sizeof(*tokens));
+		if (tokens == NULL)
+			return false;
+		l->tokens = tokens;
+		l->ntokens = 2 * n + 8;
+	}
+	k = l->tokens[n] = calloc(1, sizeof(*k));
+	if (k == NULL)
+		return false;
+	row->io.events = 0;
+	carry_copy(CARRIED_LOCK, k, row);
+	k->limiter = l;
+	k->io.ready = lock_ready;
+	k->dial =
+	    (struct lane_job){ .work = lock_dial_work, .done = lock_dial_done };
+	k->len = strlen(k->line);
+	timer_init(&k->late, lock_late);
+	lock_expect(k, late);
+	if (k->follows > l->ntokens ||
+	    (k->follows > 0 && l->tokens[k->follows - 1] == NULL))
+		return false;
+	if (k->follows > 0) {
+		k->predecessor = l->tokens[k->follows - 1];
+		k->predecessor->successor = k;
+	}
+	/* Servers before its own were passed over, and a lost one has none. */
+	for (n = 0; k->server != SERVER_OLD && n < k->server; n++) {
+		g->locks.down += !l->servers[n].down;
+		l->servers[n].down = true;
+	}
+	l->gather = l->gather || (k->io.fd == -1 && k->state == LOCK_HELD);
+	if (k->state == LOCK_IDLE) {
+		TAILQ_INSERT_TAIL(&l->idle, k, next);
+		l->nidle++;
+	}
+	return k->io.fd == -1 || loop_set(&c->sup->loop, &k->io, events) == 0;
+}
+
+#define F(m) CARRY(struct lock, m)
+static const struct carry_field lock_fields[] = { CARRY_FD(struct lock, io.fd),
+	F(io.events), CARRY_TIME(struct lock, late.at), F(token), F(server),
+	F(follows), F(used), F(state), CARRY_TEXT(struct lock, line) };
+#undef F
+
+/* Predecessors come first; and of idle ones, the one that is used last. */
+static void
+limiter_carry(struct carry *c, const struct group *g)
+{
+	const struct limiter *l = g->limiter;
+	struct lock *k;
+
+	for (uint32_t n = 0; l != NULL && n < 2 * l->ntokens; n++) {
+		k = l->tokens[n % l->ntokens];
+		if (k == NULL || k->state == LOCK_IDLE || k->probe ||
+		    (k->predecessor != NULL) != (n >= l->ntokens))
+			continue;
+		k->line[k->len] = '\0';
+		k->follows =
+		    k->predecessor == NULL ? 0 : k->predecessor->token + 1;
+		carry_put(c, CARRIED_LOCK, g->app, k);
+	}
+	if (l != NULL)
+		TAILQ_FOREACH(k, &l->idle, next) {
+			k->line[0] = '\0';
+			carry_put(c, CARRIED_LOCK, g->app, k);
+		}
+}
+
+static const char *
+limiter_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct limiter *l = g == NULL ? NULL : g->limiter;
+
+	(void)s;
+	for (uint32_t n = 0; l != NULL && n < l->ntokens; n++) {
+		const struct lock *k = l->tokens[n];
+
+		if (k != NULL && !k->probe && k->state == LOCK_CONNECTING)
+			return "a connection of its limit is being made";
+	}
+	return l != NULL && l->unasked + l->succeeding > 0
+	    ? "locks of its limit are asked for"
+	    : NULL;
+}
+
+const struct carry_kind carry_lock = { .name = "lock",
+	CARRY_KIND(struct lock, lock_fields),
+	.outside = true,
+	.restore = lock_restore,
+	.put_app = limiter_carry,
+	.unquiet = limiter_unquiet };

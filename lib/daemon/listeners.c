@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/carry.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "sys/address.h"
@@ -656,3 +657,75 @@ listeners_claim(struct group *g, struct app_listeners *opened, bool update)
 	}
 	return any;
 }
+
+/* --- carried over --------------------------------------------------------- */
+
+static bool
+listener_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct app_listener *row = record, *l = calloc(1, sizeof(*l));
+	struct group *g = carry_group(c, of);
+	struct supervisor *s = c->sup;
+	const struct conf_listen *where = NULL;
+
+	for (size_t i = 0;
+	     g != NULL && row->where.text != NULL && i < g->conf->listen.len;
+	     i++)
+		if (strcmp(g->conf->listen.list[i].text, row->where.text) == 0)
+			where = &g->conf->listen.list[i];
+	if (where == NULL || l == NULL) {
+		free(l);
+		return false;
+	}
+	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
+	timer_init(&l->leave_timer, listeners_leave_on);
+	l->where = *where;
+	carry_copy(CARRIED_LISTENER, l, row);
+	if (l->acceptor.listener.fd != -1 &&
+	    !carry_listener(&l->acceptor.listener))
+		return false;
+	accepting_begin(l, g);
+	return true;
+}
+
+#define F(m) CARRY(struct app_listener, m)
+static const struct carry_field listener_fields[] = {
+	CARRY_LISTENER(struct app_listener, acceptor.listener),
+	CARRY_OWNED(struct app_listener, where.text),
+	CARRY_TEXT(struct app_listener, address), F(rebound), F(awaits),
+	F(pause), F(acceptor.restored)
+};
+#undef F
+
+static void
+listeners_carry(struct carry *c, const struct group *g)
+{
+	const struct app_listener *l;
+
+	TAILQ_FOREACH(l, &g->listeners, next)
+		carry_put_listener(
+		    c, CARRIED_LISTENER, g->app, l, &l->acceptor.listener);
+}
+
+static const char *
+listeners_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct app_listener *l;
+
+	(void)s;
+	if (g == NULL)
+		return NULL;
+	TAILQ_FOREACH(l, &g->listeners, next)
+		if (l->leaving || l->rebinds || l->acceptor.hiding != NULL ||
+		    l->acceptor.keeping != NULL)
+			return l->leaving ? "a listener of it is being closed"
+					  : "a listener of it is changing";
+	return NULL;
+}
+
+const struct carry_kind carry_listener_kind = { .name = "listener",
+	CARRY_KIND(struct app_listener, listener_fields),
+	.outside = true,
+	.restore = listener_restore,
+	.put_app = listeners_carry,
+	.unquiet = listeners_unquiet };

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/carry.h"
 #include "daemon/worker.h"
 
 /* Connections that are closed, or looked at, at a time. */
@@ -425,3 +426,51 @@ parking_leave(struct group *g, tstamp now)
 	}
 	parking_set_timer(g, now);
 }
+
+/* --- carried over --------------------------------------------------------- */
+
+static bool
+parking_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct parked *row = record, *k = calloc(1, sizeof(*k));
+	enum parked_state state = (enum parked_state)row->state;
+
+	if (k != NULL)
+		k->group = carry_group(c, of);
+	if (k == NULL || k->group == NULL || row->io.fd == -1 ||
+	    (state != PARKED_IDLE && state != PARKED_STIRRED)) {
+		free(k);
+		return false;
+	}
+	row->state = PARKED_AWAY;
+	carry_copy(CARRIED_PARKED, k, row);
+	k->io.ready = parking_ready;
+	parking_move(k, state);
+	if (k->group->parking.timer.at == TSTAMP_NEVER)
+		parking_set_timer(k->group, c->now);
+	return state == PARKED_STIRRED ||
+	    loop_set(&c->sup->loop, &k->io,
+		k->fresh ? PARKING_EVENTS_EACH : PARKING_EVENTS) == 0;
+}
+
+static const struct carry_field parked_fields[] = { CARRY_FD(
+							struct parked, io.fd),
+	CARRY(struct parked, since), CARRY(struct parked, state),
+	CARRY(struct parked, fresh), CARRY(struct parked, tcp) };
+
+static void
+parking_carry(struct carry *c, const struct group *g)
+{
+	const struct parked *k;
+
+	TAILQ_FOREACH(k, &g->parking.idle, next)
+		carry_put(c, CARRIED_PARKED, g->app, k);
+	TAILQ_FOREACH(k, &g->parking.stirred, next)
+		carry_put(c, CARRIED_PARKED, g->app, k);
+}
+
+const struct carry_kind carry_parked = { .name = "parked",
+	CARRY_KIND(struct parked, parked_fields),
+	.outside = true,
+	.restore = parking_restore,
+	.put_app = parking_carry };

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "sys/address.h"
 #include "sys/fdpass.h"
@@ -323,6 +324,7 @@ poolcounter_init(struct supervisor *s)
 	all->h.sup = s;
 	all->h.io =
 	    (struct loop_io){ .fd = -1, .ready = counter_process_ready };
+	all->h.fds[0] = all->h.fds[1] = -1;
 	all->h.page_size = sizeof(struct counter_figures);
 	all->h.talks = true;
 	all->h.started = counter_started;
@@ -485,3 +487,100 @@ poolcounter_figures(const struct supervisor *s, struct counter_figures *out)
 		memcpy(out, all->h.page, sizeof(*out));
 	return true;
 }
+
+/* --- carried over --------------------------------------------------------- */
+
+static bool
+counter_listener_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct poolcounter *all = c->sup->counter;
+	struct counter_listener *row = record, *l = calloc(1, sizeof(*l));
+	const struct conf *conf = c->sup->config;
+	size_t i = 0;
+
+	(void)of;
+	while (i < conf->counter_len && row->address.where != NULL &&
+	    strcmp(conf->counter[i].text, row->address.where) != 0)
+		i++;
+	if (l == NULL || i == conf->counter_len ||
+	    !carry_listener(&row->listener)) {
+		free(l);
+		return false;
+	}
+	l->listener = row->listener;
+	row->listener.path = NULL;
+	l->number = row->number;
+	l->told = row->told;
+	l->where = &conf->counter[i];
+	l->address.where = l->where->text;
+	counter_listener_begin(l);
+	TAILQ_INSERT_TAIL(&all->listeners, l, next);
+	return true;
+}
+
+static const struct carry_field counter_listener_fields[] = {
+	CARRY_LISTENER(struct counter_listener, listener),
+	CARRY_OWNED(struct counter_listener, address.where),
+	CARRY(struct counter_listener, number),
+	CARRY(struct counter_listener, told)
+};
+
+const struct carry_kind carry_counter_listener = { .name = "counter_listener",
+	CARRY_KIND(struct counter_listener, counter_listener_fields),
+	.outside = true,
+	.restore = counter_listener_restore };
+
+static bool
+counter_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct poolcounter *all = c->sup->counter, *row = record;
+
+	(void)of;
+	all->number = row->number;
+	all->max_clients = row->max_clients;
+	all->own = row->own;
+	all->limits_told = row->limits_told;
+	all->pause = row->pause;
+	if (row->h.io.fd != -1)
+		return helper_restore(&all->h, &row->h);
+	timer_set(&c->sup->loop.timers, &all->again, c->now + all->pause);
+	return true;
+}
+
+#define F(m) CARRY(struct poolcounter, m)
+static const struct carry_field counter_fields[] = { CARRY_HELPER(
+							 struct poolcounter, h),
+	F(number), F(max_clients), F(own), F(limits_told), F(pause) };
+#undef F
+
+static void
+poolcounter_carry(struct carry *c)
+{
+	const struct poolcounter *all = c->sup->counter;
+	const struct counter_listener *l;
+
+	TAILQ_FOREACH(l, &all->listeners, next)
+		carry_put_listener(
+		    c, CARRIED_COUNTER_LISTENER, 0, l, &l->listener);
+	carry_put(c, CARRIED_COUNTER, 0, all);
+}
+
+static const char *
+poolcounter_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct poolcounter *all = s->counter;
+
+	if (g != NULL)
+		return NULL;
+	return all->h.starting || !TAILQ_EMPTY(&all->leaving) ||
+		!TAILQ_EMPTY(&all->fresh) || all->rest.at != TSTAMP_NEVER
+	    ? "the counter is starting or changing"
+	    : NULL;
+}
+
+const struct carry_kind carry_counter = { .name = "counter",
+	CARRY_KIND(struct poolcounter, counter_fields),
+	.outside = true,
+	.restore = counter_restore,
+	.put = poolcounter_carry,
+	.unquiet = poolcounter_unquiet };

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "core/action.h"
+#include "daemon/carry.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 
@@ -33,6 +34,7 @@
 
 /* A client that may still read its answer. */
 struct refusal {
+	LIST_ENTRY(refusal) next; /* in supervisor.refusals */
 	struct group *group;
 	struct loop_io io;
 	struct timer timer; /* REFUSAL_TIME is over */
@@ -159,7 +161,8 @@ refusal_end(struct refusal *r)
 
 	(void)loop_set(&s->loop, &r->io, 0);
 	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
-	s->refusals--;
+	s->refusals.n--;
+	LIST_REMOVE(r, next);
 	refusal_drop_rest(r);
 	if (r->tcp)
 		(void)refusal_drain(r->io.fd);
@@ -229,7 +232,7 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 		refusal_over(g, fd, tcp, true);
 		return;
 	}
-	if (s->refusals < REFUSAL_MAX)
+	if (s->refusals.n < REFUSAL_MAX)
 		r = malloc(sizeof(*r));
 	if (r == NULL) {
 		/* The first steps may be possible at once. */
@@ -248,7 +251,8 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 		.rest = answer.bytes,
 		.rest_len = answer.len,
 		.config = conf_ref(g->config) };
-	s->refusals++;
+	s->refusals.n++;
+	LIST_INSERT_HEAD(&s->refusals.list, r, next);
 	timer_init(&r->timer, refusal_time_over);
 	timer_set(&s->loop.timers, &r->timer, now + REFUSAL_TIME);
 	/* An answer made here is short: it is written at once, or never. */
@@ -256,3 +260,62 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 	    (r->rest_len > 0 && answer.bytes == answer.made))
 		refusal_end(r);
 }
+
+/* --- carried over ------------------------------------------------------- */
+
+static bool
+refusal_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct refusal *row = record, *r = calloc(1, sizeof(*r));
+	struct supervisor *s = c->sup;
+	tstamp at = row->timer.at;
+
+	if (r == NULL || row->io.fd == -1 ||
+	    (r->group = carry_group(c, of)) == NULL) {
+		free(r);
+		return false;
+	}
+	r->io = (struct loop_io){ .fd = row->io.fd, .ready = refusal_ready };
+	r->tcp = row->tcp;
+	r->handed = row->handed;
+	r->group->refused++;
+	s->refusals.n++;
+	LIST_INSERT_HEAD(&s->refusals.list, r, next);
+	timer_init(&r->timer, refusal_time_over);
+	timer_set(&s->loop.timers, &r->timer, at);
+	return loop_set(&s->loop, &r->io, row->io.events) == 0;
+}
+
+static const struct carry_field refusal_fields[] = { CARRY_FD(
+							 struct refusal, io.fd),
+	CARRY(struct refusal, io.events), CARRY(struct refusal, tcp),
+	CARRY(struct refusal, handed), CARRY(struct refusal, timer.at) };
+
+static void
+refusal_carry(struct carry *c)
+{
+	const struct refusal *r;
+
+	LIST_FOREACH(r, &c->sup->refusals.list, next)
+		carry_put(c, CARRIED_REFUSAL, r->group->app, r);
+}
+
+static const char *
+refusal_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct refusal *r;
+
+	if (g != NULL)
+		return NULL;
+	LIST_FOREACH(r, &s->refusals.list, next)
+		if (r->rest_len > 0)
+			return "a refusal is being written";
+	return NULL;
+}
+
+const struct carry_kind carry_refusal = { .name = "refusal",
+	CARRY_KIND(struct refusal, refusal_fields),
+	.outside = true,
+	.restore = refusal_restore,
+	.put = refusal_carry,
+	.unquiet = refusal_unquiet };

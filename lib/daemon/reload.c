@@ -570,6 +570,33 @@ reload_request(struct supervisor *s, tstamp now)
 	return a;
 }
 
+/* --- what another daemon had -----------------------------------------------
+ */
+
+/* More connections than a process can have descriptors. */
+#define INHERIT_CONNS (1u << 22)
+
+bool
+reload_inherit(struct supervisor *s, const struct pool *row)
+{
+	struct conf *conf = s->config;
+	uint32_t spare;
+
+	if (s->pool_memory != NULL || row->napps > 4 * CONF_APPS_MAX ||
+	    row->nprocesses > 4 * CONF_PROCESSES_MAX ||
+	    row->nconns > INHERIT_CONNS || !tables_fit(conf, &spare))
+		return false;
+	/* At least as large as the numbers that are used. */
+	s->pool.limits = (struct pool_limits){ .apps = row->napps,
+		.processes = row->nprocesses,
+		.conns = row->nconns };
+	if (tables_reserve(s, conf) == -1)
+		return false;
+	s->pool.process_slack = conf->process_slack;
+	s->control->inherit(s->control_arg, conf, spare);
+	return true;
+}
+
 /* --- the first configuration ---------------------------------------------- */
 
 static bool

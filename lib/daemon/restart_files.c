@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/carry.h"
 #include "daemon/worker.h"
 
 /* Between two looks. */
@@ -238,3 +239,45 @@ restart_files_configure(struct group *g, tstamp now)
 		pool_app_renew(&g->sup->pool, g->app, false, now);
 	}
 }
+
+/* --- carried over ------------------------------------------------------- */
+
+static bool
+restart_file_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct restart_file *row = record;
+	const struct group *g = carry_group(c, of);
+	struct restart_files *f = g == NULL ? NULL : g->restart_files;
+
+	/* A file that is not looked at any more is not known, either. */
+	for (size_t i = 0; f != NULL && row->path != NULL && i < f->n; i++)
+		if (strcmp(f->files[i].path, row->path) == 0) {
+			f->files[i].known = row->known;
+			f->files[i].before = row->before;
+			f->renew = c->sup->pool.apps[of].renewing;
+		}
+	return g != NULL;
+}
+
+#define F(m) CARRY(struct restart_file, m)
+static const struct carry_field restart_fields[] = {
+	CARRY_OWNED(struct restart_file, path), F(known), F(before.error),
+	F(before.st.st_dev), F(before.st.st_ino), F(before.st.st_mtim.tv_sec),
+	F(before.st.st_mtim.tv_nsec)
+};
+#undef F
+
+static void
+restart_files_carry(struct carry *c, const struct group *g)
+{
+	const struct restart_files *f = g->restart_files;
+
+	for (size_t i = 0; f != NULL && i < f->n; i++)
+		carry_put(c, CARRIED_FILE, g->app, &f->files[i]);
+}
+
+const struct carry_kind carry_file = { .name = "file",
+	CARRY_KIND(struct restart_file, restart_fields),
+	.outside = true,
+	.restore = restart_file_restore,
+	.put_app = restart_files_carry };

@@ -588,7 +588,8 @@ start_next_group(struct supervisor *s)
 	struct group *g, *first = NULL;
 	const struct templating *of;
 
-	if (s->nstarting >= START_MAX)
+	/* What is in the lane is not carried over. */
+	if (s->nstarting >= START_MAX || upgrade_waits(s))
 		return NULL;
 	TAILQ_FOREACH(g, &s->start_queue, start_next) {
 		if (g->starts.rest.at != TSTAMP_NEVER && !start_may_rest(g))
@@ -625,6 +626,22 @@ start_queued(struct supervisor *s, tstamp now)
 }
 
 void
+start_queue(struct worker *w, tstamp now)
+{
+	struct group *g = w->group;
+	struct supervisor *s = g->sup;
+
+	if (TAILQ_EMPTY(&g->starts.queued)) {
+		TAILQ_INSERT_TAIL(&s->start_queue, g, start_next);
+		if (start_may_rest(g))
+			timer_set(
+			    &s->loop.timers, &g->starts.rest, now + START_REST);
+	}
+	TAILQ_INSERT_TAIL(&g->starts.queued, w, start.next);
+	w->start.queued = true;
+}
+
+void
 start_process(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
@@ -636,14 +653,7 @@ start_process(struct supervisor *s, const struct action *a, tstamp now)
 		start_failed(s, a->process, true, strerror(errno), now);
 		return;
 	}
-	if (TAILQ_EMPTY(&g->starts.queued)) {
-		TAILQ_INSERT_TAIL(&s->start_queue, g, start_next);
-		if (start_may_rest(g))
-			timer_set(
-			    &s->loop.timers, &g->starts.rest, now + START_REST);
-	}
-	TAILQ_INSERT_TAIL(&g->starts.queued, w, start.next);
-	w->start.queued = true;
+	start_queue(w, now);
 	pool_start_queued(&s->pool, w->process, true, now);
 	/* The new process takes one off the demand of the backlog. */
 	if (group_accepts_itself(g))

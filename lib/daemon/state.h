@@ -36,8 +36,11 @@ struct logsink;
 struct openings;
 struct parked;
 struct poolcounter;
+struct refusal;
 struct reload;
 struct template;
+struct pidfile;
+struct upgrade;
 struct worker;
 
 /* An accepted connection that is in our hands. */
@@ -186,7 +189,10 @@ struct supervisor {
 	struct group **groups; /* by app number; NULL: none */
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
-	unsigned refusals; /* clients that may still read why */
+	struct {
+		LIST_HEAD(, refusal) list; /* clients that may still read why */
+		unsigned n;
+	} refusals;
 	struct groups start_queue; /* groups with queued workers, in turn */
 	struct workers starting; /* in the spawner lane, templates, too */
 	unsigned nstarting; /* the workers among them */
@@ -198,6 +204,8 @@ struct supervisor {
 	struct control *control_arg;
 	struct poolcounter *counter; /* owned; see counter.h */
 	struct reload *reload; /* under way; NULL: none */
+	struct upgrade *upgrade; /* likewise */
+	struct pidfile *pid_file; /* not owned; NULL: none */
 	struct {
 		struct lane_job job;
 		struct conf *config; /* a reference; NULL: not under way */
@@ -237,6 +245,8 @@ struct control_ops {
 	    struct openings *openings);
 	void (*commit)(struct control *, const struct conf *);
 	void (*abort)(struct control *);
+	/* Of another daemon's: what conf says, and then what is carried. */
+	void (*inherit)(struct control *, const struct conf *, uint32_t spare);
 	/* A turn of the loop ends, and all connections are on their way. */
 	void (*turn)(struct control *, tstamp now);
 	void (*dump)(struct control *, tstamp now); /* SIGUSR1 */
@@ -256,10 +266,11 @@ opening_status(int error)
 /*
  * All but _stop() return an exit status of sysexits.h, the reason having been
  * logged. _init() takes config over; no thread may be there yet, for it forks.
+ * dry: for upgrade_try() alone, it makes neither processes nor threads.
  * _open() opens all that is listened on, and _run() runs until everything has
  * stopped, and frees all.
  */
-int supervisor_init(struct supervisor *s, struct conf *config);
+int supervisor_init(struct supervisor *s, struct conf *config, bool dry);
 int supervisor_open(struct supervisor *s);
 int supervisor_run(struct supervisor *s);
 
@@ -299,6 +310,9 @@ void waiters_sweep(struct timer *t, tstamp now);
 /* The first configuration comes into force. Returns as supervisor_open(). */
 int reload_first(struct supervisor *s);
 
+/* Tables for what another daemon had under this configuration, as carried. */
+bool reload_inherit(struct supervisor *s, const struct pool *row);
+
 /* How a reload ended. */
 struct reload_answer {
 	unsigned refs; /* of the reload, and of all who asked for it */
@@ -317,6 +331,47 @@ void reload_forget(struct reload_answer *a);
 
 /* The daemon ends: what a lane still opens for a reload goes nowhere. */
 void reload_stop(struct supervisor *s);
+
+/* --- upgrade.c ----------------------------------------------------------- */
+
+/*
+ * Starts an upgrade, or joins the one under way. Gives a reference to its
+ * answer, which comes from the new program or, where that does not serve, from
+ * the former; NULL: no memory. _answer(): NULL also where none is under way.
+ */
+struct reload_answer *upgrade_request(struct supervisor *s, tstamp now);
+struct reload_answer *upgrade_answer(struct supervisor *s);
+
+/* A turn of the loop ends, and all actions are carried out. */
+void upgrade_turn(struct supervisor *s, tstamp now);
+
+/* The daemon ends: nothing takes over from it. */
+void upgrade_stop(struct supervisor *s);
+
+/* Whether nothing new is to be begun that could be put off. */
+bool upgrade_waits(const struct supervisor *s);
+
+/* A child is dead: whether it was the dry run. */
+bool upgrade_exited(
+    struct supervisor *s, const struct reap_death *death, tstamp now);
+
+/* Early in main(): what this program was started with. -1 and errno. */
+int upgrade_remember(char *const *argv);
+
+/* What another daemon has left to this one, for s; NULL: nothing. */
+struct carry_state *upgrade_past(struct supervisor *s);
+
+/*
+ * It cannot be restored: the former program goes on. Does not return, as in a
+ * dry run, which ends with the reason.
+ */
+_Noreturn void upgrade_fail(const char *why);
+
+/* The dry run, in memory alone: says what there is; an exit status. */
+int upgrade_try(struct supervisor *s);
+
+/* Restores all in the supervisor, which has been initialised. */
+void upgrade_inherit(struct supervisor *s);
 
 /* --- tell.c -------------------------------------------------------------- */
 
@@ -339,6 +394,7 @@ enum event_kind {
 	EVENT_SLOW, /* slow_timeout or request_timeout has passed */
 	EVENT_RESTART,
 	EVENT_RELOAD,
+	EVENT_UPGRADE, /* by another program of the daemon's */
 	EVENT_COMMAND, /* by the control socket */
 	EVENT_STOP, /* of the daemon; or an app that is held has no process */
 	EVENT_WORKER, /* an EVENT of the worker protocol */

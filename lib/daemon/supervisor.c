@@ -117,7 +117,7 @@ supervisor_is_over(const struct supervisor *s)
 {
 	const struct template *t;
 
-	if (!s->stopping || s->refusals > 0)
+	if (!s->stopping || s->refusals.n > 0)
 		return false;
 	/* Nothing is left of the apps, but for processes that are stuck. */
 	for (uint32_t app = 0; app < s->pool.napps; app++)
@@ -197,6 +197,9 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 	case SIGUSR1:
 		s->control->dump(s->control_arg, now);
 		break;
+	case SIGUSR2:
+		reload_forget(upgrade_request(s, now));
+		break;
 	case SIGTERM:
 	case SIGQUIT:
 	case SIGINT:
@@ -209,10 +212,6 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		tell_daemon(
 		    s, LOG_LEVEL_INFO, EVENT_STOP, "killing what is left");
 		pool_stop_now(&s->pool, 0, now);
-		break;
-	default:
-		log_warnx("SIG%s is reserved and does nothing",
-		    sigabbrev_np((int)info->ssi_signo));
 		break;
 	}
 }
@@ -325,6 +324,7 @@ supervisor_turn(struct supervisor *s)
 	settle_actions(s);
 	s->control->turn(s->control_arg, now);
 	supervisor_report(s, now);
+	upgrade_turn(s, now);
 	/* The watch had to interrupt this turn. */
 	if (!watch_saw(&s->watch, &at))
 		return;
@@ -351,24 +351,11 @@ supervisor_stop_lanes(struct supervisor *s)
 		lane_stop(&s->autosize.lane, until) == 0);
 }
 
-int
-supervisor_init(struct supervisor *s, struct conf *config)
+static void
+supervisor_clear(struct supervisor *s, struct conf *config)
 {
-	static const int signals[] = { SIGCHLD, SIGHUP, SIGUSR1, SIGUSR2,
-		SIGTERM, SIGQUIT, SIGINT };
-	const char *slow_start =
-	    "starting a process takes long (a dead file server?): "
-	    "another thread helps";
-	const char *slow_look =
-	    "looking at a file takes long (a dead file server?): "
-	    "another thread helps";
-	sigset_t set;
-
 	memset(s, 0, sizeof(*s));
 	s->config = config;
-	sigemptyset(&set);
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
-		sigaddset(&set, signals[i]);
 	TAILQ_INIT(&s->start_queue);
 	TAILQ_INIT(&s->starting);
 	RB_INIT(&s->pids);
@@ -383,6 +370,30 @@ supervisor_init(struct supervisor *s, struct conf *config)
 	timer_init(&s->autosize.timer, autosize_tick);
 	timer_init(&s->told.timer, NULL);
 	timer_init(&s->told.alive, supervisor_say_alive);
+}
+
+int
+supervisor_init(struct supervisor *s, struct conf *config, bool dry)
+{
+	static const int signals[] = { SIGCHLD, SIGHUP, SIGUSR1, SIGUSR2,
+		SIGTERM, SIGQUIT, SIGINT };
+	const char *slow_start =
+	    "starting a process takes long (a dead file server?): "
+	    "another thread helps";
+	const char *slow_look =
+	    "looking at a file takes long (a dead file server?): "
+	    "another thread helps";
+	sigset_t set;
+
+	supervisor_clear(s, config);
+	if (dry)
+		return keeper_init(s) == 0 && poolcounter_init(s) == 0 &&
+			loop_init(&s->loop, NULL) == 0
+		    ? EX_OK
+		    : EX_OSERR;
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
 	if (descriptors_raise_limit(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
 	if (procinfo_init() == -1)
@@ -441,6 +452,7 @@ supervisor_run(struct supervisor *s)
 	while (!supervisor_is_over(s))
 		supervisor_turn(s);
 	reload_stop(s);
+	upgrade_stop(s);
 	poolcounter_stop(s, COUNTER_END);
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	log_info("stopped");

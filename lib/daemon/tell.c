@@ -172,6 +172,7 @@ const char *const event_kind_names[] = {
 	[EVENT_SLOW] = "slow",
 	[EVENT_RESTART] = "restart",
 	[EVENT_RELOAD] = "reload",
+	[EVENT_UPGRADE] = "upgrade",
 	[EVENT_COMMAND] = "command",
 	[EVENT_STOP] = "stop",
 	[EVENT_WORKER] = "worker",

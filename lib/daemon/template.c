@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/carry.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/number.h"
@@ -853,3 +854,106 @@ template_fini(struct supervisor *s)
 		fork_over(f);
 	}
 }
+
+/* --- carried over ------------------------------------------------------ */
+
+static bool
+templating_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct group *g = carry_group(c, of);
+	struct templating *row = record;
+	tstamp at = row->timer.at;
+
+	if (g == NULL || g->templating == NULL)
+		return false;
+	row->timer = g->templating->timer;
+	carry_copy(CARRIED_TEMPLATING, g->templating, row);
+	timer_set(&c->sup->loop.timers, &g->templating->timer, at);
+	return true;
+}
+
+#define F(m) CARRY(struct templating, m)
+static const struct carry_field templating_fields[] = { F(begun), F(generation),
+	F(failed), F(told), F(backoff.delay), F(backoff.failed_at),
+	F(backoff.until), F(refork_at), F(forked), F(failures),
+	CARRY_TEXT(struct templating, failure),
+	CARRY_TIME(struct templating, timer.at) };
+#undef F
+
+static bool
+template_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct group *g = carry_group(c, of);
+	struct template *row = record, *t;
+	tstamp at = row->timer.at;
+	struct templating *of_app = g == NULL ? NULL : g->templating;
+	struct template **place;
+
+	if (of_app == NULL || row->state > TEMPLATE_READY)
+		return false;
+	place =
+	    row->state == TEMPLATE_READY ? &of_app->current : &of_app->coming;
+	t = calloc(1, sizeof(*t));
+	if (t == NULL || *place != NULL ||
+	    (t->w = worker_new(g, WORKER_TEMPLATE)) == NULL) {
+		free(t);
+		return false;
+	}
+	*place = t;
+	timer_init(&t->timer, template_late);
+	row->timer = t->timer;
+	carry_copy(CARRIED_TEMPLATE, t, row);
+	timer_set(&c->sup->loop.timers, &t->timer, at);
+	TAILQ_INSERT_TAIL(&c->sup->templates.all, t, next);
+	t->w->template = t;
+	t->w->channel.ready = template_heard;
+	c->template = t->w;
+	return true;
+}
+
+static const struct carry_field template_fields[] = { CARRY(struct template,
+							  state),
+	CARRY_TEXT(struct template, from), CARRY(struct template, silent),
+	CARRY(struct template, begun), CARRY_TIME(struct template, timer.at) };
+
+static void
+template_carry(struct carry *c, const struct group *g)
+{
+	const struct template *t;
+
+	if (g->templating == NULL)
+		return;
+	carry_put(c, CARRIED_TEMPLATING, g->app, g->templating);
+	TAILQ_FOREACH(t, &c->sup->templates.all, next)
+		if (t->w->group == g) {
+			carry_put(c, CARRIED_TEMPLATE, g->app, t);
+			worker_carry(c, t->w);
+		}
+}
+
+static const char *
+template_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct template *t;
+
+	if (g != NULL)
+		return NULL;
+	if (!TAILQ_EMPTY(&s->templates.forks))
+		return "a template is forking";
+	TAILQ_FOREACH(t, &s->templates.all, next)
+		if (t->state > TEMPLATE_READY || t->w->pid == 0)
+			return "a template is starting or leaving";
+	return NULL;
+}
+
+const struct carry_kind carry_templating = { .name = "templating",
+	CARRY_KIND(struct templating, templating_fields),
+	.outside = true,
+	.restore = templating_restore,
+	.put_app = template_carry };
+
+const struct carry_kind carry_template = { .name = "template",
+	CARRY_KIND(struct template, template_fields),
+	.outside = true,
+	.restore = template_restore,
+	.unquiet = template_unquiet };

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
@@ -99,15 +100,15 @@ worker_tell_request(const struct worker *w, char buf[WORKER_REQUEST])
 
 /* --- coming and going -------------------------------------------------- */
 
-struct worker *
-worker_new(struct group *g, uint32_t process)
+/* On no list, and without a slot. */
+static struct worker *
+worker_make(struct group *g, uint32_t process)
 {
-	struct supervisor *s = g->sup;
-	struct worker *w = calloc(1, sizeof(*w)), *after;
+	struct worker *w = calloc(1, sizeof(*w));
 
 	if (w == NULL)
 		return NULL;
-	w->sup = s;
+	w->sup = g->sup;
 	w->group = g;
 	w->process = process;
 	w->slot = WORKER_TEMPLATE;
@@ -117,9 +118,18 @@ worker_new(struct group *g, uint32_t process)
 	w->pickup.unread_since = TSTAMP_NEVER;
 	timer_init(&w->pickup.timer, pickup_look);
 	worker_disown(w);
-	if (process == WORKER_TEMPLATE)
+	if (process != WORKER_TEMPLATE)
+		g->sup->workers[process] = w;
+	return w;
+}
+
+struct worker *
+worker_new(struct group *g, uint32_t process)
+{
+	struct worker *w = worker_make(g, process), *after;
+
+	if (w == NULL || process == WORKER_TEMPLATE)
 		return w;
-	s->workers[process] = w;
 	/* The list has the order of the slots: the first gap is the place. */
 	w->slot = 0;
 	TAILQ_FOREACH(after, &g->workers, next) {
@@ -171,6 +181,22 @@ worker_free(struct worker *w)
 	free(w);
 }
 
+static void
+worker_watch(const struct worker *w)
+{
+	const struct conf_app *conf = w->group->conf;
+
+	watch_child(&w->sup->watch, w->process,
+	    &(struct watch_child){
+		.pid = w->pid,
+		.signal = group_has_channels(conf)
+		    ? 0
+		    : conf_signal(conf->stop_signal + 1),
+		.wait = conf->pool.stop_timeout,
+		.grace = conf->pool.kill_timeout,
+	    });
+}
+
 void
 worker_started(struct worker *w, pid_t pid, tstamp now)
 {
@@ -186,15 +212,7 @@ worker_started(struct worker *w, pid_t pid, tstamp now)
 		worker_signal(w, w->start.signal);
 	if (w->template != NULL)
 		return;
-	watch_child(&w->sup->watch, w->process,
-	    &(struct watch_child){
-		.pid = pid,
-		.signal = group_has_channels(g->conf)
-		    ? 0
-		    : conf_signal(g->conf->stop_signal + 1),
-		.wait = g->conf->pool.stop_timeout,
-		.grace = g->conf->pool.kill_timeout,
-	    });
+	worker_watch(w);
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_begin(g, now);
@@ -582,6 +600,7 @@ death_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	}
 	fork_reap(s, death, now);
 	(void)keeper_exited(s, death->pid, now);
+	(void)upgrade_exited(s, death, now);
 	poolcounter_exited(s, death, now);
 	(void)watch_exited(&s->watch, death->pid, now);
 	return WORK_ORPHAN;
@@ -656,4 +675,73 @@ death_signalled(struct supervisor *s, pid_t pid, tstamp now)
 		(void)death_reap(s, &death, now);
 	if (s->reaping.timer.at == TSTAMP_NEVER || now < s->reaping.look_at)
 		death_reap_some(&s->reaping.timer, now);
+}
+
+/* --- carried over ------------------------------------------------------ */
+
+/* Of a process that was not started yet the start is queued again. */
+static bool
+worker_restore(struct carry *c, uint32_t of, void *record)
+{
+	struct supervisor *s = c->sup;
+	struct worker *row = record, *w = c->template, *last;
+	struct group *g;
+	const struct process *x = NULL;
+	uint32_t events = row->channel.events;
+
+	c->template = NULL;
+	if (of < s->pool.nprocesses)
+		x = &s->pool.processes[of];
+	if (of != WORKER_TEMPLATE) {
+		if (x == NULL || x->state == PROCESS_GONE ||
+		    s->workers[of] != NULL)
+			return false;
+		/* They were written in the order of their slots. */
+		g = s->groups[x->app];
+		last = TAILQ_LAST(&g->workers, workers);
+		if ((last != NULL && last->slot >= row->slot) ||
+		    (w = worker_make(g, of)) == NULL)
+			return false;
+		TAILQ_INSERT_TAIL(&g->workers, w, next);
+	}
+	if (w == NULL)
+		return false;
+	row->channel.events = 0;
+	carry_copy(CARRIED_WORKER, w, row);
+	c->output = &w->output;
+	if (w->template == NULL)
+		w->channel.ready = channel_ready;
+	if (w->pickup.unread_since != TSTAMP_NEVER)
+		timer_set(&s->loop.timers, &w->pickup.timer, c->now);
+	if (w->pid == 0) {
+		start_queue(w, c->now);
+		return x != NULL && x->queued;
+	}
+	if (w->template == NULL)
+		worker_watch(w);
+	return RB_INSERT(pids, &s->pids, w) == NULL &&
+	    (events == 0 || loop_set(&s->loop, &w->channel, events) == 0);
+}
+
+#define F(m) CARRY(struct worker, m)
+static const struct carry_field worker_fields[] = { F(slot),
+	CARRY_TEXT(struct worker, id), F(pid), F(adapted), F(parks),
+	F(slow_signal), F(keeps), CARRY_FD(struct worker, child_end),
+	CARRY_FD(struct worker, channel.fd), F(channel.events), F(refuses),
+	F(start.signal), F(pickup.sent), F(pickup.received),
+	CARRY_TIME(struct worker, pickup.unread_since), F(memory_at), F(cpu),
+	F(cpu_at), F(processors), F(accepts),
+	CARRY_OWNED(struct worker, status) };
+#undef F
+
+const struct carry_kind carry_worker = { .name = "worker",
+	CARRY_KIND(struct worker, worker_fields),
+	.outside = true,
+	.restore = worker_restore };
+
+void
+worker_carry(struct carry *c, const struct worker *w)
+{
+	carry_put(c, CARRIED_WORKER, w->process, w);
+	output_carry(c, w->group, w->output);
 }

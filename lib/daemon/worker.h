@@ -161,6 +161,7 @@ void death_go_on(struct worker *w, tstamp now);
 /* ACTION_SPAWN queues a worker; start_call_off() frees it, not started. */
 void start_process(struct supervisor *s, const struct action *a, tstamp now);
 void start_call_off(struct worker *w, tstamp now);
+void start_queue(struct worker *w, tstamp now);
 
 /*
  * After the actions of each turn: begins what starts there may be. True: there

@@ -69,6 +69,15 @@ testACeilingRisesToWhatFitsIntoTheBoxAndFallsWithIt() {
 	assertEquals 104857600 "$(status apps web auto memory)"
 }
 
+testAnUpgradeOfTheDaemonKeepsTheCeiling() {
+	needs_root || return 0
+	boxed 'max_processes = auto' app web
+	web 'grow 1' >/dev/null
+	await ceiling -ge 3
+	assertContains "$(ctl upgrade 2>&1)" 'upgraded from'
+	assertTrue "$(status apps web max_processes)" 'ceiling -ge 3'
+}
+
 testACeilingIsNeverOverItsBound() {
 	needs_root || return 0
 	boxed 'max_processes = auto:3' app web

@@ -40,6 +40,22 @@ testEachAppHasACgroupWithAllItsProcesses() {
 	assertTrue 'removed' 'has_no_group web'
 }
 
+testAnUpgradeOfTheDaemonKeepsTheCgroups() {
+	can_group || return 0
+	grouped 'min_processes = 2' app web
+	before=$(members web | sort)
+	for _ in 1 2; do
+		assertContains "$(ctl upgrade 2>&1)" 'upgraded from'
+	done
+	assertEquals "$before" "$(members web | sort)"
+	ctl restart web >/dev/null
+	assertNotEquals "$before" "$(members web | sort)"
+	assertEquals "$(status apps web workers '*' pid | sort)" \
+	    "$(members web | sort)"
+	stops_well
+	assertTrue 'removed' 'has_no_group web'
+}
+
 testAProgramIsInItsCgroupBeforeItRuns() {
 	can_group || return 0
 	printf '#!/bin/sh\ngrep ^0: /proc/self/cgroup >"%s"\nexec "%s"\n' \

@@ -129,6 +129,18 @@ testResumeTakesADrainBackDuringCloseDelay() {
 	pool_stop INT
 }
 
+testADrainGoesOnThroughAnUpgradeOfTheDaemon() {
+	closes_after 1h
+	hold drain
+	assert_serves draining
+	assertContains "$(ctl upgrade 2>&1)" 'upgraded from'
+	assert_serves draining
+	assertEquals 'web: running, 1 process ready' "$(ctl resume web)"
+	wait "$HOLD"
+	assertEquals 'apppoolctl: web runs again' "$(cat "$DIR/held")"
+	pool_stop INT
+}
+
 testAStoppedAppRefusesClientsAfterCloseDelay() {
 	closes_after "$((2 * SLOW))s"
 	hold stop

@@ -148,4 +148,28 @@ testALockThatALostServerHadIsCountedByTheNextAndThenByTheOneThatIsBack() {
 	assert_none_lost
 }
 
+upgraded() {
+	assertContains "$(ctl upgrade 2>&1)" 'upgraded from'
+}
+
+testAnUpgradeOfTheDaemonKeepsLocksOfTwoServers() {
+	three_servers
+	key=$(key_of_b)
+	limited "$key"
+	hold_at first
+	upgraded
+	stop_process "$B_PID"
+	await one_of_the_others_has_it
+	upgraded
+	assertEquals 1 "$(status apps web limit servers_down)"
+	counting b "$B"
+	await b_has_it_too
+	upgraded
+	assertTrue 'both have it' b_has_it_too
+	open_gate first
+	behind
+	await processing_are '0 0 0'
+	assert_none_lost
+}
+
 . tests/e2e/lib.sh

@@ -110,7 +110,8 @@ class Objects:
             fds = descriptors(first[2 if name == "epoll_ctl" else 0])
         if fds:
             return [self.kind.setdefault(
-                fd, "listener" if "socket:" in fd else "?") for fd in fds]
+                fd, "listener" if "socket:" in fd
+                else "memory" if "memfd:" in fd else "?") for fd in fds]
         return [self.file(args) if '"' in args else "nothing"]
 
 

@@ -123,7 +123,7 @@ end(void)
 {
 	close(client);
 	pass(REFUSAL_TIME);
-	CHECK_EQ(0, sup.refusals);
+	CHECK_EQ(0, sup.refusals.n);
 	CHECK_EQ(1, conf.refs);
 	loop_fini(&sup.loop);
 }
@@ -332,7 +332,7 @@ as_many_as_256_are_kept_open(void)
 	/* The one beyond them has its answer all the same. */
 	CHECK_EQ(166, recv(client, (char[4096]){ 0 }, 4096, 0));
 	pass(TSPAN_SECONDS(2));
-	CHECK_EQ(0, sup.refusals);
+	CHECK_EQ(0, sup.refusals.n);
 	for (size_t n = 0; n <= REFUSAL_MAX; n++)
 		close(clients[n]);
 	/* And there is room again. */
@@ -382,7 +382,7 @@ a_long_answer_is_written_as_it_is_read(void)
 	CHECK_EQ(1, conf.refs);
 	close(client);
 	settle();
-	CHECK_EQ(0, sup.refusals);
+	CHECK_EQ(0, sup.refusals.n);
 }
 
 /* --- what lies in a Unix socket ----------------------------------------- */

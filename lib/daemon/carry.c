@@ -1,0 +1,436 @@
+/* The text of a state: records are written and read by tables of members. */
+
+#include <sys/param.h>
+#include <sys/socket.h>
+
+#include <endian.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/carry.h"
+#include "sys/number.h"
+
+/* The longest state. */
+#define STATE_MAX ((size_t)1 << 30)
+
+/* --- members -------------------------------------------------------------- */
+
+/* Where the bytes of a number of that size are in one of 64 bits. */
+#define LOW_BYTES(n, size) \
+	((char *)(n) + \
+	    (BYTE_ORDER == LITTLE_ENDIAN ? 0 : sizeof(*(n)) - (size)))
+
+/* The number of a member; of a double, and of 64 bits, the bits. */
+static int64_t
+number_get(const struct carry_field *f, const char *at)
+{
+	unsigned unused = 8 * (unsigned)(sizeof(int64_t) - f->size);
+	int64_t n = 0;
+
+	memcpy(LOW_BYTES(&n, f->size), at, f->size);
+	/* Shifting there and back fills up with the sign. */
+	if (f->type == CARRY_SIGNED || f->type == CARRY_DESCRIPTOR)
+		n = (int64_t)((uint64_t)n << unused) >> unused;
+	return n;
+}
+
+/* False: the number is none for this member. */
+static bool
+number_set(const struct carry_field *f, char *at, int64_t n)
+{
+	double d;
+
+	if (f->type == CARRY_BOOL && n != 0 && n != 1)
+		return false;
+	memcpy(at, LOW_BYTES(&n, f->size), f->size);
+	if (f->type != CARRY_DOUBLE)
+		return number_get(f, at) == n;
+	memcpy(&d, at, sizeof(d));
+	return isfinite(d);
+}
+
+/* All members have the value that is not written. */
+static void
+fields_clear(const struct carry_kind *k, void *record)
+{
+	memset(record, 0, k->fields->size);
+	for (size_t i = 0; i < k->fields->len; i++) {
+		const struct carry_field *f = &k->fields->list[i];
+
+		if (f->absent != 0)
+			(void)number_set(
+			    f, (char *)record + f->offset, f->absent);
+	}
+}
+
+/* --- writing -------------------------------------------------------------- */
+
+static void
+put_number(struct text *t, int64_t n)
+{
+	char buf[NUMBER_DIGITS + 1], *end = buf + sizeof(buf), *at;
+
+	at = number_write(end, n < 0 ? -(uint64_t)n : (uint64_t)n);
+	if (n < 0)
+		*--at = '-';
+	text_put(t, at, (size_t)(end - at));
+}
+
+static void
+put_member(struct text *t, const struct carry_field *f)
+{
+	text_put(t, " ", 1);
+	text_puts(t, f->name);
+	text_put(t, "=", 1);
+}
+
+static void
+put_string(struct text *t, const struct carry_field *f, const char *s)
+{
+	if (s == NULL || *s == '\0')
+		return;
+	put_member(t, f);
+	put_number(t, (int64_t)strlen(s));
+	text_put(t, ":", 1);
+	text_puts(t, s);
+}
+
+static void
+carry_note_fd(struct carry *c, int fd)
+{
+	size_t room = c->fds_room == 0 ? 256 : 2 * c->fds_room;
+	int *fds;
+
+	if (c->nfds == c->fds_room) {
+		fds = reallocarray(c->fds, room, sizeof(*fds));
+		if (fds == NULL) {
+			c->text.failed = true;
+			return;
+		}
+		c->fds = fds;
+		c->fds_room = room;
+	}
+	c->fds[c->nfds++] = fd;
+}
+
+void
+carry_put(struct carry *c, enum carry_id id, uint32_t of, const void *record)
+{
+	const struct carry_kind *k = carry_kinds[id];
+	struct text *t = &c->text;
+	const char *string;
+
+	text_puts(t, k->name);
+	text_put(t, " ", 1);
+	put_number(t, of);
+	for (size_t i = 0; i < k->fields->len; i++) {
+		const struct carry_field *f = &k->fields->list[i];
+		const char *at = (const char *)record + f->offset;
+		uint32_t n = f->n;
+
+		if (f->type == CARRY_CHARS) {
+			put_string(t, f, at);
+			continue;
+		}
+		if (f->type == CARRY_STRING) {
+			memcpy(&string, at, sizeof(string));
+			put_string(t, f, string);
+			continue;
+		}
+		while (n > 0 &&
+		    number_get(f, at + (size_t)(n - 1) * f->size) == f->absent)
+			n--;
+		if (n == 0)
+			continue;
+		put_member(t, f);
+		for (uint32_t j = 0; j < n; j++) {
+			if (j > 0)
+				text_put(t, ",", 1);
+			put_number(t, number_get(f, at + (size_t)j * f->size));
+		}
+		if (f->type == CARRY_DESCRIPTOR)
+			carry_note_fd(c, (int)number_get(f, at));
+	}
+	text_put(t, "\n", 1);
+	c->counts[id]++;
+}
+
+/* --- reading -------------------------------------------------------------- */
+
+/* A place in a text whose last byte is a newline, and its end. */
+struct reading {
+	const char *at;
+	const char *end;
+};
+
+/* A word ends before a blank, a newline or that byte; it may be empty. */
+static struct reading
+read_word(struct reading *r, char last)
+{
+	struct reading word = { r->at, r->at };
+
+	while (*r->at != ' ' && *r->at != '\n' && *r->at != last)
+		r->at++;
+	word.end = r->at;
+	return word;
+}
+
+static bool
+read_is(const struct reading *word, const char *text)
+{
+	size_t len = (size_t)(word->end - word->at);
+
+	return strnlen(text, len + 1) == len &&
+	    memcmp(word->at, text, len) == 0;
+}
+
+static bool
+read_number(struct reading *r, int64_t *out)
+{
+	bool negative = *r->at == '-';
+	uint64_t n;
+
+	r->at += negative;
+	if (!number_read(&r->at, r->end, &n))
+		return false;
+	*out = (int64_t)(negative ? -n : n);
+	return true;
+}
+
+/* The value of a member, up to the byte behind it. */
+static bool
+read_value(const struct carry_field *f, struct reading *r, char *at)
+{
+	bool string = f->type == CARRY_CHARS || f->type == CARRY_STRING;
+	char *copy;
+	int64_t n;
+
+	for (uint32_t i = 0; !string; i++, r->at++) {
+		if (i == f->n || !read_number(r, &n) ||
+		    !number_set(f, at + (size_t)i * f->size, n))
+			return false;
+		if (*r->at != ',')
+			return true;
+	}
+	if (!read_number(r, &n) || n < 0 || *r->at++ != ':' ||
+	    n >= r->end - r->at || memchr(r->at, '\0', (size_t)n) != NULL)
+		return false;
+	if (f->type == CARRY_CHARS) {
+		if ((size_t)n >= f->size)
+			return false;
+		memcpy(at, r->at, (size_t)n);
+		at[n] = '\0';
+	} else {
+		memcpy(&copy, at, sizeof(copy));
+		/* A name that is there twice has a value already. */
+		if (copy != NULL || (copy = strndup(r->at, (size_t)n)) == NULL)
+			return false;
+		memcpy(at, &copy, sizeof(copy));
+	}
+	r->at += n;
+	return true;
+}
+
+/* The members of a record, up to the newline. */
+static bool
+read_members(struct carry *c, const struct carry_kind *k, struct reading *r,
+    void *record)
+{
+	size_t next = 0, len = k->fields->len, tried;
+
+	while (*r->at == ' ') {
+		const struct carry_field *f = NULL;
+		struct reading name;
+		const char *value;
+		char *at;
+
+		r->at++;
+		name = read_word(r, '=');
+		/* They come in the order of the table. */
+		for (tried = 0; tried < len && f == NULL; tried++) {
+			f = &k->fields->list[(next + tried) % len];
+			if (!read_is(&name, f->name))
+				f = NULL;
+		}
+		if (f == NULL) {
+			(void)snprintf(c->why, sizeof(c->why),
+			    "%s has %.*s, which is not known here", k->name,
+			    (int)MIN(name.end - name.at, 64), name.at);
+			return false;
+		}
+		next = (size_t)(f - k->fields->list) + 1;
+		at = (char *)record + f->offset;
+		value = r->at;
+		if (*r->at++ != '=' || !read_value(f, r, at) ||
+		    (*r->at != ' ' && *r->at != '\n')) {
+			(void)snprintf(c->why, sizeof(c->why),
+			    "%s of %s cannot be %.*s", f->name, k->name,
+			    (int)MIN(strcspn(value, " \n"), 64), value);
+			return false;
+		}
+		if (f->type == CARRY_DESCRIPTOR)
+			carry_note_fd(c, (int)number_get(f, at));
+	}
+	return *r->at++ == '\n';
+}
+
+/*
+ * The next record, whose kind is that of the one before, *id_inout, or more
+ * likely a later one than an earlier one. Its strings are the caller's, also if
+ * it is none.
+ */
+static bool
+carry_read_record(struct carry *c, struct reading *r, enum carry_id *id_inout,
+    uint32_t *of_out, void *record)
+{
+	struct reading kind = read_word(r, ' ');
+	enum carry_id id = *id_inout;
+	unsigned tried = 0;
+	int64_t of = -1;
+
+	for (; tried < CARRIED_KINDS && !read_is(&kind, carry_kinds[id]->name);
+	     tried++)
+		id = (id + 1) % CARRIED_KINDS;
+	if (tried < CARRIED_KINDS) {
+		fields_clear(carry_kinds[id], record);
+		*id_inout = id;
+	}
+	if (tried == CARRIED_KINDS || *r->at++ != ' ' || !read_number(r, &of) ||
+	    of < 0 || of > UINT32_MAX) {
+		(void)snprintf(c->why, sizeof(c->why),
+		    "a record of %.*s is not known here",
+		    (int)MIN(kind.end - kind.at, 64), kind.at);
+		return false;
+	}
+	*of_out = (uint32_t)of;
+	return read_members(c, carry_kinds[id], r, record);
+}
+
+static void
+carry_free(enum carry_id id, void *record)
+{
+	const struct carry_kind *k = carry_kinds[id];
+
+	for (size_t i = 0; i < k->fields->len; i++) {
+		char *at = (char *)record + k->fields->list[i].offset, *string;
+
+		if (k->fields->list[i].type != CARRY_STRING)
+			continue;
+		memcpy(&string, at, sizeof(string));
+		free(string);
+		memset(at, 0, k->fields->list[i].size);
+	}
+}
+
+void
+carry_copy(enum carry_id id, void *to, void *record)
+{
+	const struct carry_kind *k = carry_kinds[id];
+
+	for (size_t i = 0; i < k->fields->len; i++) {
+		const struct carry_field *f = &k->fields->list[i];
+		char *at = (char *)record + f->offset;
+
+		memcpy((char *)to + f->offset, at, (size_t)f->size * f->n);
+		if (f->type == CARRY_STRING)
+			memset(at, 0, f->size);
+	}
+}
+
+bool
+carry_read(struct carry *c, const char *text, size_t len)
+{
+	struct reading r = { text, text + len };
+	size_t size = 1;
+	enum carry_id id = 0;
+	uint32_t of;
+	void *record;
+	bool good = len > 0 && text[len - 1] == '\n';
+
+	for (size_t i = 0; i < CARRIED_KINDS; i++)
+		size = MAX(size, carry_kinds[i]->fields->size);
+	record = calloc(1, size);
+	if (record == NULL)
+		return false;
+	while (good && r.at < r.end &&
+	    (c->head == NULL || c->counts[CARRIED_STATE] == 0)) {
+		const struct carry_kind *k;
+
+		/* Nothing follows the end, and all but the head the pool. */
+		good = c->counts[CARRIED_END] == 0 &&
+		    carry_read_record(c, &r, &id, &of, record) &&
+		    (id <= CARRIED_POOL || c->sup->pool_memory != NULL);
+		k = carry_kinds[id];
+		if (good && k->restore != NULL && !(c->dry && k->outside))
+			good = k->restore(c, of, record);
+		if (good && k->row != NULL)
+			good = k->row->restore(&c->sup->pool, of, record);
+		if (!good && c->why[0] == '\0')
+			(void)snprintf(c->why, sizeof(c->why),
+			    "a record of %s cannot be", k->name);
+		carry_free(id, record);
+		c->counts[id]++;
+	}
+	free(record);
+	if (good && (c->head != NULL || c->counts[CARRIED_END] == 1))
+		return true;
+	if (c->why[0] == '\0')
+		(void)snprintf(c->why, sizeof(c->why), "its end is missing");
+	return false;
+}
+
+/* --- descriptors ---------------------------------------------------------- */
+
+bool
+carry_keep(const struct carry *c, bool keep)
+{
+	for (size_t i = 0; i < c->nfds; i++)
+		if (fcntl(c->fds[i], F_SETFD, keep ? 0 : FD_CLOEXEC) == -1)
+			return false;
+	return true;
+}
+
+void
+carry_put_listener(struct carry *c, enum carry_id id, uint32_t of,
+    const void *record, const struct listener *l)
+{
+	struct kept_socket *kept =
+	    reallocarray(c->kept, c->nkept + 1, sizeof(*kept));
+
+	carry_put(c, id, of, record);
+	if (kept == NULL) {
+		c->text.failed = true;
+		return;
+	}
+	c->kept = kept;
+	kept[c->nkept] = (struct kept_socket){ l->fd, l->stored };
+	c->nkept += l->stored[0] != '\0' && l->fd != -1;
+}
+
+bool
+carry_listener(struct listener *l)
+{
+	l->addrlen = sizeof(l->addr);
+	return l->fd != -1 &&
+	    getsockname(l->fd, (void *)&l->addr, &l->addrlen) == 0;
+}
+
+/* --- beginning and end ---------------------------------------------------- */
+
+void
+carry_init(struct carry *c, struct supervisor *s, tstamp now)
+{
+	*c = (struct carry){ .sup = s, .now = now };
+	text_init(&c->text, STATE_MAX);
+}
+
+void
+carry_fini(struct carry *c)
+{
+	text_fini(&c->text);
+	free(c->fds);
+	free(c->kept);
+}

@@ -1,0 +1,796 @@
+/*
+ * The daemon replaces itself by the program that is on disk now, as the same
+ * process: the program is executed with all descriptors that it needs, and
+ * finds what they are in a sealed memory file, its standard input.
+ *
+ * Before that the program reads the state in a dry run, beside the daemon, and
+ * says how many records of each kind it would take over. One that does not
+ * start, hangs, or would leave something out is not executed.
+ *
+ * The former program stays open. The new one executes it again, with the same
+ * state, if it cannot restore that; and with the state of then, if connections
+ * wait beside idle processes for TIME_SERVES. So does a signal that would end
+ * it, or an alarm, while it restores the state.
+ *
+ * What is under way in a lane, in the keeper or in a template has no record.
+ * The state is taken at the end of a turn in which there is none of that; no
+ * start begins meanwhile.
+ */
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/carry.h"
+#include "daemon/counter.h"
+#include "daemon/worker.h"
+#include "sys/background.h"
+#include "sys/cgroup.h"
+#include "sys/manager.h"
+
+/* A moment at which nothing is under way is waited for so long. */
+#define TIME_SETTLES TSPAN_SECONDS(1)
+#define LOOK_PAUSE TSPAN_MSECONDS(2)
+
+/* The dry run; and the new program, before it serves. */
+#define TIME_TRIED TSPAN_SECONDS(5)
+#define TIME_SERVES TSPAN_SECONDS(5)
+
+/* Lines of the log that are still to be written. */
+#define TIME_FLUSH TSPAN_MSECONDS(20)
+
+#define WHY_MAX 256
+
+/* The last line of the dry run. */
+#define COMPLETE "complete"
+
+static const char magic[] = "state 0 format=";
+
+struct upgrade {
+	struct supervisor *sup;
+	struct reload_answer *answer; /* a reference */
+	enum {
+		UPGRADE_SETTLES, /* before the dry run */
+		UPGRADE_TRIED, /* the dry run is under way */
+		UPGRADE_LEAVES, /* settles once more */
+		UPGRADE_ARRIVED, /* in the new program, which has not served */
+	} phase;
+	tstamp until; /* the phase ends then */
+	struct timer timer;
+	bool back; /* to the former program */
+	uint32_t counts[CARRIED_KINDS]; /* records of the dry run's state */
+	int memory; /* of the state, for the dry run; -1: none */
+	struct lane_job job; /* starts the dry run, with these two */
+	struct child_spec spec;
+	struct child_result result;
+	struct loop_io io; /* what it says; fd -1: all */
+	int its_end;
+	char said[4096];
+	size_t len;
+	struct reap_death death; /* of it; pid 0: it lives */
+	char *former; /* version of the program before */
+	char why[WHY_MAX]; /* that came back; or "" */
+	tstamp began; /* the pause */
+};
+
+/* --- this program --------------------------------------------------------- */
+
+static struct {
+	char **argv; /* as it was started, */
+	char **envp; /* and with these variables */
+	char path[PATH_MAX]; /* where it was found, and another one may be */
+	int exe; /* this very one */
+} program = { .exe = -1 };
+
+/* What the former program has left; text NULL: nothing. */
+static struct {
+	const char *text;
+	size_t len;
+	struct carry_state head;
+	struct supervisor *sup; /* that goes on with it */
+} past;
+
+static char **
+program_copy(char *const *list)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (list[n] != NULL)
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	while (copy != NULL && n-- > 0)
+		if ((copy[n] = strdup(list[n])) == NULL)
+			return NULL;
+	return copy;
+}
+
+int
+upgrade_remember(char *const *argv)
+{
+	static const char self[] = "/proc/self/exe", deleted[] = " (deleted)";
+	ssize_t n = readlink(self, program.path, sizeof(program.path) - 1);
+	ssize_t at = n - (ssize_t)strlen(deleted);
+
+	program.path[n < 0 ? 0 : n] = '\0';
+	/* Another file has the place of this one, if it was executed anew. */
+	if (at > 0 && strcmp(program.path + at, deleted) == 0)
+		program.path[at] = '\0';
+	program.exe = open(self, O_PATH | O_CLOEXEC);
+	program.argv = program_copy(argv);
+	program.envp = program_copy(environ);
+	/* Sockets of the service manager's are in the state. */
+	for (char **from = program.envp, **to = from; from != NULL; from++) {
+		if (*from == NULL || strncmp(*from, "LISTEN_", 7) != 0)
+			*to++ = *from;
+		if (*from == NULL)
+			break;
+	}
+	return program.argv == NULL || program.envp == NULL ? -1 : 0;
+}
+
+/* Executes the former program with the state it has left. Needs no memory. */
+static void
+past_return(const char *why)
+{
+	(void)alarm(0);
+	if (past.sup->watch.pid != 0)
+		(void)kill(past.sup->watch.pid, SIGKILL);
+	(void)!pwrite(past.head.note, why, strlen(why), 0);
+	(void)syscall(SYS_execveat, past.head.exe, "", program.argv,
+	    program.envp, AT_EMPTY_PATH);
+}
+
+static void
+past_crashed(int sig)
+{
+	past_return(sig == SIGALRM ? "it hung while it took over"
+		: sig == SIGABRT   ? "it failed while it took over"
+				   : "it crashed while it took over");
+	_exit(EX_SOFTWARE);
+}
+
+void
+upgrade_fail(const char *why)
+{
+	if (!past.head.dry && past.head.back[0] == '\0')
+		past_return(why);
+	(void)fprintf(stderr, "%s\n", why);
+	exit(EX_DATAERR);
+}
+
+/* Signals that end the program have the former one back; or not any more. */
+static void
+past_guard(bool guarded)
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT,
+		SIGSYS, SIGALRM };
+	const struct sigaction action = {
+		.sa_handler = guarded ? past_crashed : SIG_DFL,
+		.sa_flags = SA_NODEFER,
+	};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		(void)sigaction(signals[i], &action, NULL);
+	(void)alarm(guarded ? TIME_SERVES / TSPAN_SECONDS(1) : 0);
+}
+
+struct carry_state *
+upgrade_past(struct supervisor *s)
+{
+	int seals = fcntl(STDIN_FILENO, F_GET_SEALS);
+	struct carry c;
+	struct stat st;
+	ssize_t n;
+
+	if (seals == -1 || (seals & F_SEAL_WRITE) == 0 ||
+	    fstat(STDIN_FILENO, &st) == -1 || st.st_size < (off_t)sizeof(magic))
+		return NULL;
+	past.len = (size_t)st.st_size;
+	past.text =
+	    mmap(NULL, past.len, PROT_READ, MAP_PRIVATE, STDIN_FILENO, 0);
+	if (past.text == MAP_FAILED ||
+	    memcmp(past.text, magic, sizeof(magic) - 1) != 0)
+		return NULL;
+	past.sup = s;
+	carry_init(&c, s, 0);
+	c.head = &past.head;
+	if (!carry_read(&c, past.text, past.len) ||
+	    past.head.format != CARRY_FORMAT || past.head.file == NULL ||
+	    past.head.config == NULL || past.head.version == NULL ||
+	    past.head.binary == NULL) {
+		past.head.dry = true;
+		upgrade_fail(c.why[0] != '\0' ? c.why
+					      : "the state is of a format "
+						"that is not known here");
+	}
+	carry_fini(&c);
+	if (past.head.dry)
+		return &past.head;
+	(void)strlcpy(program.path, past.head.binary, sizeof(program.path));
+	n = pread(
+	    past.head.note, past.head.back, sizeof(past.head.back) - 1, 0);
+	past.head.back[n < 0 ? 0 : n] = '\0';
+	if (past.head.back[0] == '\0')
+		past_guard(true);
+	if (past.head.cgroup != -1)
+		cgroup_inherit(past.head.cgroup);
+	return &past.head;
+}
+
+int
+upgrade_try(struct supervisor *s)
+{
+	struct carry c;
+	bool good;
+
+	carry_init(&c, s, clock_now());
+	c.dry = true;
+	good = carry_read(&c, past.text, past.len) && carry_complete(&c);
+	for (enum carry_id id = 0; good && id < CARRIED_KINDS; id++)
+		(void)printf(
+		    "%s %u\n", carry_kinds[id]->name, (unsigned)c.counts[id]);
+	(void)printf("%s\n", good ? COMPLETE : c.why);
+	carry_fini(&c);
+	return fflush(stdout) == 0 && good ? EX_OK : EX_DATAERR;
+}
+
+void
+upgrade_inherit(struct supervisor *s)
+{
+	struct upgrade *u = calloc(1, sizeof(*u));
+	const struct carry_state *head = &past.head;
+	struct carry c;
+
+	carry_init(&c, s, loop_now(&s->loop));
+	if (u == NULL || (u->answer = calloc(1, sizeof(*u->answer))) == NULL)
+		upgrade_fail("no memory");
+	u->sup = s;
+	u->phase = UPGRADE_ARRIVED;
+	u->answer->refs = 1;
+	u->until = c.now + TIME_SERVES;
+	u->began = head->began;
+	u->former = head->version;
+	u->io.fd = u->memory = -1;
+	(void)strlcpy(u->why, head->back, sizeof(u->why));
+	timer_init(&u->timer, NULL);
+	s->upgrade = u;
+	if (!carry_read(&c, past.text, past.len) || !carry_complete(&c))
+		upgrade_fail(c.why);
+	/* From here on the state is another one. */
+	past_guard(false);
+	activation_keep(false);
+	if (!carry_keep(&c, false))
+		log_warn("a descriptor that was carried over");
+	carry_fini(&c);
+	(void)dup2(head->input, STDIN_FILENO);
+	(void)close(head->input);
+	(void)close(head->note);
+	(void)munmap((void *)past.text, past.len);
+	timer_set(&s->loop.timers, &u->timer, c.now);
+}
+
+/* --- its end -------------------------------------------------------------- */
+
+bool
+upgrade_waits(const struct supervisor *s)
+{
+	return s->upgrade != NULL &&
+	    (s->upgrade->phase == UPGRADE_SETTLES ||
+		s->upgrade->phase == UPGRADE_LEAVES);
+}
+
+struct reload_answer *
+upgrade_answer(struct supervisor *s)
+{
+	if (s->upgrade == NULL)
+		return NULL;
+	s->upgrade->answer->refs++;
+	return s->upgrade->answer;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
+{
+	struct supervisor *s = u->sup;
+	struct reload_answer *a = u->answer;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&a->text, fmt, ap) == -1)
+		a->text = NULL;
+	va_end(ap);
+	tell_daemon(s, ok ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, EVENT_UPGRADE,
+	    "%s", a->text == NULL ? "upgrade" : a->text);
+	(void)notify_send("READY=1");
+	a->ok = ok;
+	a->over = true;
+	reload_forget(a);
+	timer_set(&s->loop.timers, &u->timer, TSTAMP_NEVER);
+	if (u->io.fd != -1) {
+		(void)loop_set(&s->loop, &u->io, 0);
+		(void)close(u->io.fd);
+	}
+	if (u->memory != -1)
+		(void)close(u->memory);
+	s->upgrade = NULL;
+	free(u->former);
+	free(u);
+}
+
+#define upgrade_refuse(u, fmt, ...) \
+	upgrade_end(u, false, "not upgraded: " fmt, __VA_ARGS__)
+
+/* --- quiet ---------------------------------------------------------------- */
+
+/*
+ * What is under way that is not carried, in the app, or (g NULL) in the daemon,
+ * in words for people; NULL: nothing.
+ */
+static const char *
+upgrade_unquiet(const struct supervisor *s, const struct group *g)
+{
+	const struct app *a = g == NULL ? NULL : &s->pool.apps[g->app];
+	const char *what = NULL;
+	const struct worker *w;
+
+	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
+		if (carry_kinds[id]->unquiet != NULL)
+			what = carry_kinds[id]->unquiet(s, g);
+	if (g == NULL)
+		return what;
+	if (g->closing || a->phase >= APP_CLOSING)
+		return "it is being removed";
+	if (a->phase == APP_EMPTYING)
+		return "it is being stopped";
+	TAILQ_FOREACH(w, &g->workers, next)
+		if (w->leaving.death.pid != 0)
+			return "a process has ended";
+	return what;
+}
+
+/* False: why says what is under way. */
+static bool
+upgrade_is_quiet(struct supervisor *s, char why[WHY_MAX])
+{
+	const char *what = s->stopping        ? "the daemon is stopping"
+	    : s->background && !s->told.ready ? "the daemon is starting"
+	    : s->reload != NULL               ? "a reload is under way"
+	    : !lane_is_idle(&s->spawner)      ? "a process is being started"
+	    : !lane_is_idle(&s->looker)       ? "a file is being looked at"
+	    : !lane_is_idle(&s->closer)       ? "a connection is being closed"
+					      : upgrade_unquiet(s, NULL);
+	const struct group *g = NULL;
+
+	if (what == NULL && !carry_is_quiet(&s->pool))
+		what = "a connection is on its way";
+	while (what == NULL && (g = group_next(s, g)) != NULL)
+		what = upgrade_unquiet(s, g);
+	if (what != NULL)
+		(void)snprintf(why, WHY_MAX, "%s%s%s",
+		    g == NULL ? "" : g->conf->name, g == NULL ? "" : ": ",
+		    what);
+	return what == NULL;
+}
+
+/* --- the state ------------------------------------------------------------ */
+
+#define F(m) CARRY(struct carry_state, m)
+#define O(m) CARRY_OWNED(struct carry_state, m)
+#define D(m) CARRY_FD(struct carry_state, m)
+static const struct carry_field state_fields[] = { F(format), F(dry),
+	O(version), O(binary), O(file), O(choice), O(config), O(given),
+	D(input), D(exe), D(note), D(pid_file), O(pid_path), D(guard),
+	D(cgroup), F(watch), F(began) };
+#undef F
+#undef O
+#undef D
+
+static bool
+state_restore(struct carry *c, uint32_t of, void *record)
+{
+	(void)of;
+	if (c->head != NULL)
+		carry_copy(CARRIED_STATE, c->head, record);
+	return true;
+}
+
+const struct carry_kind carry_state = { .name = "state",
+	CARRY_KIND(struct carry_state, state_fields),
+	.restore = state_restore };
+
+/* Writes the state, as the head says. Its memory file; -1 and errno. */
+static int
+upgrade_write(struct carry *c, struct carry_state *head)
+{
+	const struct supervisor *s = c->sup;
+	const struct conf *conf = s->config;
+	const struct group *g = NULL;
+	int fd =
+	    memfd_create("apppoold-state", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	size_t len = 0, done = 0;
+	ssize_t n = 0;
+	FILE *out = open_memstream(&head->config, &len);
+
+	if (out == NULL || fd == -1)
+		goto fail;
+	/* An app may have been rolled back since the file was read. */
+	conf_print_global(conf, out);
+	while ((g = group_next(s, g)) != NULL)
+		conf_print_app(g->conf, out);
+	if (fclose(out) != 0 || (head->given = activation_list()) == NULL)
+		goto fail;
+	head->format = CARRY_FORMAT;
+	head->version = (char *)APPPOOL_VERSION;
+	head->binary = program.path;
+	head->file = conf->file;
+	head->choice = conf->choice;
+	head->began = c->now;
+	head->watch = s->watch.pid;
+	carry_put(c, CARRIED_STATE, 0, head);
+	free(head->config);
+	free(head->given);
+	carry_all(c);
+	if (c->text.failed) {
+		errno = ENOMEM;
+		goto fail;
+	}
+	while (done < c->text.len && n >= 0) {
+		n = write(fd, c->text.data + done, c->text.len - done);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (n >= 0 && lseek(fd, 0, SEEK_SET) == 0 &&
+	    fcntl(fd, F_ADD_SEALS,
+		F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		return fd;
+fail:
+	if (fd != -1)
+		(void)close(fd);
+	return -1;
+}
+
+/* --- the dry run ---------------------------------------------------------- */
+
+/* The line after the words of a kind; NULL: it is not there. */
+static bool
+tried_says(const struct upgrade *u, const char *line)
+{
+	size_t len = strlen(line);
+
+	for (const char *at = u->said; (at = strstr(at, line)) != NULL; at++)
+		if ((at == u->said || at[-1] == '\n') && at[len] == '\n')
+			return true;
+	return false;
+}
+
+/* The dry run is over, and all that it has said is there. */
+static void
+tried_judge(struct upgrade *u, tstamp now)
+{
+	char line[64], how[64];
+
+	if (u->io.fd != -1 || u->death.pid == 0)
+		return;
+	if (u->death.signal != 0 || u->death.status != 0 ||
+	    !tried_says(u, COMPLETE)) {
+		u->said[strcspn(u->said, "\n")] = '\0';
+		upgrade_refuse(u, "%s refuses the state: %s", program.path,
+		    u->death.signal != 0 || u->said[0] == '\0'
+			? reap_explain(&u->death, how, sizeof(how))
+			: u->said);
+		return;
+	}
+	for (enum carry_id id = 0; id < CARRIED_KINDS; id++) {
+		(void)snprintf(line, sizeof(line), "%s %u",
+		    carry_kinds[id]->name, (unsigned)u->counts[id]);
+		if (u->counts[id] == 0 || tried_says(u, line))
+			continue;
+		upgrade_refuse(u, "%s would not carry over each %s (%u)",
+		    program.path, carry_kinds[id]->name,
+		    (unsigned)u->counts[id]);
+		return;
+	}
+	u->phase = UPGRADE_LEAVES;
+	u->until = now + TIME_SETTLES;
+	timer_set(&u->sup->loop.timers, &u->timer, now);
+}
+
+static void
+tried_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct upgrade *u = LOOP_OWNER(io, struct upgrade, io);
+	ssize_t n =
+	    read(io->fd, u->said + u->len, sizeof(u->said) - 1 - u->len);
+
+	(void)events;
+	if (n > 0)
+		u->len += (size_t)n;
+	if (n > 0 || (n == -1 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	(void)loop_set(&u->sup->loop, io, 0);
+	(void)close(io->fd);
+	io->fd = -1;
+	tried_judge(u, now);
+}
+
+static void
+tried_work(struct lane_job *job)
+{
+	struct upgrade *u = LOOP_OWNER(job, struct upgrade, job);
+
+	(void)child_spawn(&u->spec, &u->result);
+}
+
+static void
+tried_started(struct lane_job *job, tstamp now)
+{
+	struct upgrade *u = LOOP_OWNER(job, struct upgrade, job);
+	struct supervisor *s = u->sup;
+	char why[WHY_MAX];
+
+	(void)close(u->its_end);
+	if (u->result.error != 0) {
+		upgrade_refuse(u, "%s",
+		    child_explain(&u->spec, &u->result, why, sizeof(why)));
+		return;
+	}
+	timer_set(&s->loop.timers, &u->timer, now + TIME_TRIED);
+	u->until = now + TIME_TRIED;
+	/* It may have been reaped, unknown, while the lane had it. */
+	if (!reap_is_child(u->result.pid))
+		u->death.pid = u->result.pid;
+	if (loop_set(&s->loop, &u->io, EPOLLIN) == -1)
+		upgrade_refuse(u, "epoll_ctl: %s", strerror(errno));
+}
+
+bool
+upgrade_exited(struct supervisor *s, const struct reap_death *death, tstamp now)
+{
+	struct upgrade *u = s->upgrade;
+
+	if (u == NULL || u->phase != UPGRADE_TRIED ||
+	    u->result.pid != death->pid)
+		return false;
+	u->death = *death;
+	tried_judge(u, now);
+	return true;
+}
+
+static void
+upgrade_begin_try(struct upgrade *u, tstamp now)
+{
+	struct carry_state head = { .dry = true,
+		.input = -1,
+		.exe = -1,
+		.note = -1,
+		.pid_file = -1,
+		.guard = -1,
+		.cgroup = -1 };
+	struct supervisor *s = u->sup;
+	struct carry c;
+	int ends[2];
+
+	carry_init(&c, s, now);
+	u->memory = upgrade_write(&c, &head);
+	memcpy(u->counts, c.counts, sizeof(u->counts));
+	carry_fini(&c);
+	if (u->memory == -1 || pipe2(ends, O_CLOEXEC) == -1) {
+		upgrade_refuse(u, "%s", strerror(errno));
+		return;
+	}
+	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	u->phase = UPGRADE_TRIED;
+	u->until = TSTAMP_NEVER;
+	u->io = (struct loop_io){ .fd = ends[0], .ready = tried_ready };
+	u->its_end = ends[1];
+	u->spec = (struct child_spec){ .path = program.path,
+		.argv = program.argv,
+		.envp = program.envp,
+		.stdio = { u->memory, ends[1], ends[1] },
+		.directory = "/" };
+	u->job = (struct lane_job){ .work = tried_work, .done = tried_started };
+	lane_submit(&s->spawner, &u->job);
+}
+
+/* --- executing ------------------------------------------------------------ */
+
+/* The guardian leaves. */
+static void
+guardian_end(int guard)
+{
+	if (guard != -1)
+		(void)!write(guard, "", 1);
+}
+
+static void
+upgrade_execute(struct upgrade *u)
+{
+	struct supervisor *s = u->sup;
+	struct carry_state head = { .exe = program.exe,
+		.input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3),
+		.note = memfd_create("apppoold-note", MFD_CLOEXEC),
+		.guard = -1,
+		.cgroup = cgroup_base(),
+		.pid_file = s->pid_file == NULL ? -1 : s->pid_file->fd,
+		.pid_path = s->pid_file == NULL ? NULL : s->pid_file->path };
+	struct carry c;
+	int state, ends[2] = { -1, -1 };
+
+	(void)log_flush(TIME_FLUSH);
+	if (u->back) {
+		head.guard = past.head.guard;
+		(void)kill(past.head.watch, SIGKILL);
+	} else if (s->background && pipe2(ends, O_CLOEXEC) == 0) {
+		/* In the foreground, what has started us sees our end. */
+		head.guard = ends[1];
+	}
+	carry_init(&c, s, clock_now());
+	state = upgrade_write(&c, &head);
+	if (state == -1 || head.input == -1 || head.note == -1 ||
+	    (ends[0] != -1 &&
+		guardian_start(ends[0], program.exe, program.argv, program.envp,
+		    c.kept, c.nkept) == -1)) {
+		upgrade_refuse(u, "%s", strerror(errno));
+		goto out;
+	}
+	if (u->back)
+		(void)!pwrite(head.note, u->why, strlen(u->why), 0);
+	/* The watch over this loop stays: it ends our processes if need be. */
+	atomic_store(&turn_now->busy, 0);
+	activation_keep(true);
+	if (carry_keep(&c, true) && dup2(state, STDIN_FILENO) != -1) {
+		if (u->back)
+			(void)syscall(SYS_execveat, past.head.exe, "",
+			    program.argv, program.envp, AT_EMPTY_PATH);
+		else
+			(void)execve(program.path, program.argv, program.envp);
+	}
+	/* Nothing has changed: all goes on here. */
+	upgrade_refuse(u, "%s: %s", program.path, strerror(errno));
+	(void)dup2(head.input, STDIN_FILENO);
+	(void)carry_keep(&c, false);
+	activation_keep(false);
+out:
+	carry_fini(&c);
+	guardian_end(head.guard);
+	for (size_t i = 0; i < 2; i++)
+		if (ends[i] != -1)
+			(void)close(ends[i]);
+	if (state != -1)
+		(void)close(state);
+	if (head.input != -1)
+		(void)close(head.input);
+	if (head.note != -1)
+		(void)close(head.note);
+}
+
+/* --- in the loop ---------------------------------------------------------- */
+
+/* Whether no connection waits beside an idle process. */
+static bool
+upgrade_serves(const struct supervisor *s)
+{
+	for (uint32_t i = 0; i < s->pool.napps; i++) {
+		const struct app *a = &s->pool.apps[i];
+
+		if (a->phase != APP_FREE && app_servable(a)->count > 0 &&
+		    a->in_state[PROCESS_IDLE] > 0)
+			return false;
+	}
+	return true;
+}
+
+/* What would take over from this program leaves. */
+static void
+past_forget(void)
+{
+	/* Until now it has ended our processes if we were killed. */
+	if (past.head.watch != 0)
+		(void)kill(past.head.watch, SIGKILL);
+	guardian_end(past.head.guard);
+	if (past.head.guard != -1)
+		(void)close(past.head.guard);
+	(void)close(past.head.exe);
+}
+
+void
+upgrade_stop(struct supervisor *s)
+{
+	if (s->upgrade != NULL && s->upgrade->phase == UPGRADE_ARRIVED)
+		past_forget();
+}
+
+static void
+upgrade_arrive(struct upgrade *u)
+{
+	double pause = tspan_to_seconds(clock_now() - u->began) * 1000;
+
+	past_forget();
+	if (u->why[0] != '\0')
+		upgrade_end(u, false,
+		    "not upgraded: %s was executed, but %s; %s serves on, "
+		    "after a pause of %.1f ms",
+		    program.path, u->why, APPPOOL_VERSION, pause);
+	else
+		upgrade_end(u, true,
+		    "upgraded from %s to %s, with a pause of %.1f ms",
+		    u->former, APPPOOL_VERSION, pause);
+}
+
+void
+upgrade_turn(struct supervisor *s, tstamp now)
+{
+	struct upgrade *u = s->upgrade;
+	char why[WHY_MAX];
+
+	if (u == NULL)
+		return;
+	if (u->phase == UPGRADE_ARRIVED) {
+		if (upgrade_serves(s)) {
+			upgrade_arrive(u);
+		} else if (now >= u->until && u->why[0] == '\0') {
+			(void)snprintf(u->why, sizeof(u->why),
+			    "it did not hand over a connection within %g s",
+			    tspan_to_seconds(TIME_SERVES));
+			u->back = true;
+			u->phase = UPGRADE_LEAVES;
+			u->until = now + TIME_SETTLES;
+		}
+	} else if (u->phase == UPGRADE_TRIED) {
+		if (now < u->until)
+			return;
+		u->until = TSTAMP_NEVER;
+		(void)child_signal(u->result.pid, SIGKILL, true);
+		upgrade_refuse(u, "%s hung in its dry run, for %g s",
+		    program.path, tspan_to_seconds(TIME_TRIED));
+		return;
+	} else if (!upgrade_is_quiet(s, why)) {
+		if (now >= u->until) {
+			upgrade_refuse(u, "%s", why);
+			return;
+		}
+	} else if (u->phase == UPGRADE_SETTLES) {
+		upgrade_begin_try(u, now);
+	} else {
+		upgrade_execute(u);
+	}
+	/* A turn in which nothing is under way may be the next one. */
+	if (s->upgrade != NULL && u->phase != UPGRADE_TRIED)
+		timer_set(&s->loop.timers, &u->timer, now + LOOK_PAUSE);
+}
+
+struct reload_answer *
+upgrade_request(struct supervisor *s, tstamp now)
+{
+	struct upgrade *u = s->upgrade;
+
+	if (u == NULL) {
+		u = calloc(1, sizeof(*u));
+		if (u == NULL ||
+		    (u->answer = calloc(1, sizeof(*u->answer))) == NULL) {
+			log_warn("cannot upgrade");
+			free(u);
+			return NULL;
+		}
+		u->sup = s;
+		u->answer->refs = 1;
+		u->io.fd = u->memory = -1;
+		u->until = now + TIME_SETTLES;
+		timer_init(&u->timer, NULL);
+		timer_set(&s->loop.timers, &u->timer, now);
+		s->upgrade = u;
+		(void)notify_send("RELOADING=1\nMONOTONIC_USEC=%lld",
+		    (long long)(now / 1000));
+		tell_daemon(s, LOG_LEVEL_INFO, EVENT_UPGRADE, "upgrading to %s",
+		    program.path);
+	}
+	return upgrade_answer(s);
+}
