@@ -167,7 +167,10 @@ upgrade_fail(const char *why)
 	exit(EX_DATAERR);
 }
 
-/* Signals that end the program have the former one back; or not any more. */
+/*
+ * Signals that end the program have the former one back; or not any more, and a
+ * loop that does not turn until upgrade_end() ends the program.
+ */
 static void
 past_guard(bool guarded)
 {
@@ -180,7 +183,7 @@ past_guard(bool guarded)
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		(void)sigaction(signals[i], &action, NULL);
-	(void)alarm(guarded ? TIME_SERVES / TSPAN_SECONDS(1) : 0);
+	(void)alarm((guarded ? 1 : 3) * TIME_SERVES / TSPAN_SECONDS(1));
 }
 
 struct carry_state *
@@ -304,6 +307,7 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 	struct reload_answer *a = u->answer;
 	va_list ap;
 
+	(void)alarm(0);
 	va_start(ap, fmt);
 	if (vasprintf(&a->text, fmt, ap) == -1)
 		a->text = NULL;
