@@ -209,8 +209,9 @@ check-kernel: deps
 # Requests under twenty times each change that an operator makes: none fails.
 check-loss: deps
 	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
-	@LOSS_ROUNDS=20 LOSS_REQUESTS=3000 T=1800 \
-	    tests/run tests/e2e/loss_test.sh tests/e2e/systemd_test.sh
+	@LOSS_ROUNDS=20 LOSS_REQUESTS=3000 UPGRADE_CLIENTS=1000 T=1800 tests/run \
+	    tests/e2e/loss_test.sh tests/e2e/systemd_test.sh \
+	    tests/e2e/upgrade_test.sh
 
 # The packages of `make deb` and the image of contrib/container, as root.
 check-package:

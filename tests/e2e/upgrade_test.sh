@@ -1,8 +1,9 @@
 #!/bin/sh
 # SIGUSR2 and apppoolctl upgrade: another program takes the daemon's place, with
-# the same processes and connections.
+# the same processes and connections. UPGRADE_CLIENTS are more of them.
 
 ROUNDS=$((20 / ${SLOW:-1}))
+CLIENTS=${UPGRADE_CLIENTS:-100}
 
 # The program on disk, which a test may replace, and beside it what it starts.
 file_setup() {
@@ -48,19 +49,7 @@ pids() {
 
 # What time alone changes is left out.
 figures() {
-	ctl -j status | "$PYTHON" -c '
-import json, sys
-def clean(x):
-    if isinstance(x, dict):
-        return {k: clean(v) for k, v in x.items() if k not in (
-            "uptime", "age", "idle_for", "busy_for", "rss", "cpu", "state_for",
-            "last_failure_age", "load", "work", "queue_wait", "session_time",
-            "oldest_wait", "idle_while_waiting", "rate", "need", "kept",
-            "prefetch", "start_time")}
-    if isinstance(x, list):
-        return [clean(v) for v in x]
-    return x
-json.dump(clean(json.load(sys.stdin)), sys.stdout, indent=1, sort_keys=True)'
+	ctl -j status | "$PYTHON" tests/e2e/upgraded.py
 }
 
 testAllThatRunsIsThereAfterAnUpgrade() {
@@ -283,9 +272,10 @@ testTheFormerProgramOfADaemonInTheBackgroundFollowsOneThatIsKilled() {
 	EOF
 }
 
-# every_kind: apps of all handoffs.
+# every_kind: apps of all handoffs, whose sizes stay as they are.
 every_kind() {
 	echo "counter = \"unix:$DIR/counter.sock\""
+	echo 'defaults { max_processes = 2 }'
 	app native <<-EOF
 	min_processes = 2
 	EOF
@@ -293,8 +283,14 @@ every_kind() {
 	wait_for_data = true
 	EOF
 	app limited <<-EOF
-	limit = "local upgrades 1 100 60s"
-	max_queue = 10
+	limit = "local upgrades 1 $CLIENTS 60s"
+	min_processes = 2
+	max_queue = $CLIENTS
+	EOF
+	app crowd --concurrency 50 <<-EOF
+	concurrency = 50
+	min_processes = $((CLIENTS / 50))
+	max_processes = $((CLIENTS / 50))
 	EOF
 	app template <<-EOF
 	template = true
@@ -326,8 +322,9 @@ testClientsOfEveryKindOfAppSeeNothingOfManyUpgrades() {
 	every_kind | conf
 	upgradable
 	assertEquals '' "$("$PYTHON" tests/e2e/upgraded.py "$DIR" "$LIMIT" \
-	    "$ROUNDS" "$APPPOOLCTL" -s "$DIR/control.sock" upgrade 2>&1)"
-	for name in native wait limited template parked library seccomp stdio; do
+	    "$ROUNDS" "$CLIENTS" "$APPPOOLCTL" -s "$DIR/control.sock" upgrade 2>&1)"
+	for name in native wait limited crowd template parked library seccomp \
+	    stdio; do
 		assertEquals "$name" 0 "$(status apps "$name" lost)"
 		assert_accounts "$name"
 	done
