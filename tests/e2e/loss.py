@@ -5,9 +5,10 @@ usage: loss.py APPPOOLCTL CONTROL CONF ROUNDS REQUESTS CHANGE...
 
 Ten clients, five by TCP and five by a Unix socket, send at least so many requests
 of 16 KiB by HTTP, and more as long as the changes last, each of which is made
-ROUNDS times: reload, with another environment, restart, resize, kill, of an idle
-worker, detach. CONF has the addresses, and in a line ANSWER=A or
-ANSWER=B what the program answers; each reload writes the other one there.
+ROUNDS times: reload, with another environment, restart, upgrade, to the program
+on disk, resize, kill, of an idle worker, detach. CONF has the addresses, and in a
+line ANSWER=A or ANSWER=B what the program answers; each reload writes the other
+one there.
 
 An answer is right if it is of an environment that was in force at some time
 between the request and the answer. Prints a line for each kind of change, then
@@ -129,6 +130,9 @@ class Changes:
 
     def restart(self):
         self.run("restart")
+
+    def upgrade(self):
+        self.run("upgrade")
 
     def resize(self):
         self.large = not self.large
