@@ -387,6 +387,10 @@ carry_read(struct carry *c, const char *text, size_t len)
 bool
 carry_keep(const struct carry *c, bool keep)
 {
+	/* All others have that flag anyway. Linux has the call since 5.11. */
+	if (!keep &&
+	    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return true;
 	for (size_t i = 0; i < c->nfds; i++)
 		if (fcntl(c->fds[i], F_SETFD, keep ? 0 : FD_CLOEXEC) == -1)
 			return false;
