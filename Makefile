@@ -220,7 +220,8 @@ check-package:
 e2e-programs: $(E2E_PROGRAMS)
 
 bench: all $(BENCHES) $(BENCH_PROGRAMS)
-	@tests/bench/run $(BENCHES) tests/bench/php tests/bench/template
+	@tests/bench/run $(BENCHES) tests/bench/php tests/bench/template \
+	    tests/bench/upgrade
 
 # Three daemons behind HAProxy, some minutes under load, for a look.
 balancer: all
