@@ -144,6 +144,27 @@ testSystemctlReloadOfABrokenFileFailsAndChangesNothing() {
 	assertTrue answers
 }
 
+# upgrade UNIT FILE: the daemon by itself; systemd sees the same process.
+upgrade() {
+	upgrade_seen='MainPID ActiveState SubState NRestarts NFileDescriptorStore'
+	# shellcheck disable=SC2086 # names
+	set -- "$@" "$(inside systemctl show "$1" $(printf ' -p %s' $upgrade_seen))"
+	inside /run/test/apppoolctl -c "/run/test/$2" upgrade >>"$DIR/log" 2>&1
+	assertEquals "$1: apppoolctl upgrade" 0 $?
+	# shellcheck disable=SC2086 # names
+	assertEquals "$1" "$3" \
+	    "$(inside systemctl show "$1" $(printf ' -p %s' $upgrade_seen))"
+}
+
+testAnUpgradeOfTheServiceIsNoRestart() {
+	started || return 0
+	upgrade apppoold.service pool.conf
+	assertTrue answers
+	await worker_is_grouped
+	inside systemctl reload apppoold.service
+	assertEquals 'systemctl reload' 0 $?
+}
+
 testSystemdStartsAKilledDaemonAgain() {
 	started || return 0
 	inside systemctl kill -s KILL --kill-who=main apppoold.service
@@ -177,17 +198,28 @@ testAnInstanceRunsItsOwnFileAsAUserOfItsName() {
 	assertEquals 'systemctl reload' 0 $?
 }
 
-# Nothing listens between the two daemons but what systemd has.
-testClientsOfAKilledDaemonWaitForTheNextOne() {
-	instance_started || return 0
+# own_is_killed COUNT: for the time of that number. Nothing listens until the next
+# daemon does but what systemd has.
+own_is_killed() {
 	own="127.0.0.1:$OWN unix:/proc/$INIT/root/run/apppoold-daemon/own.sock"
 	inside systemctl kill -s KILL --kill-who=main apppoold@daemon.service
 	# shellcheck disable=SC2086 # addresses
 	assertTrue 'a client was refused' "own_answers $own"
-	assertEquals 1 "$(inside systemctl show apppoold@daemon.service \
+	assertEquals "$1" "$(inside systemctl show apppoold@daemon.service \
 	    -p NRestarts --value)"
-	assertEquals 3 "$(inside systemctl show apppoold@daemon.service \
-	    -p NFileDescriptorStore --value)"
+	await stored_are 3
+}
+
+testClientsOfAKilledDaemonWaitForTheNextOne() {
+	instance_started || return 0
+	own_is_killed 1
+}
+
+testClientsOfAnUpgradedDaemonThatIsKilledWaitForTheNextOne() {
+	instance_started || return 0
+	upgrade apppoold@daemon.service daemon.conf
+	upgrade apppoold@daemon.service daemon.conf
+	own_is_killed 2
 }
 
 testAnAddressThatLeavesTheFileIsStoredNoLonger() {
@@ -222,12 +254,20 @@ testNoClientFailsWhileSystemctlRestartsAndReloads() {
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 }
 
-testTheWatchdogEndsADaemonThatStandsStill() {
+testTheWatchdogGoesOnAfterAnUpgradeAndEndsADaemonThatStandsStill() {
 	started || return 0
+	upgrade apppoold.service pool.conf
+	before=$(property WatchdogTimestampMonotonic)
+	await is_watched_after "$before"
 	pid=$(property MainPID)
 	inside kill -STOP "$pid"
 	wait_for $((3 * LIMIT)) another_runs "$pid" || fail 'it stands still'
 	assertTrue answers
+}
+
+# is_watched_after TIME: the daemon has told its watchdog since then.
+is_watched_after() {
+	[ "$(property WatchdogTimestampMonotonic)" -gt "$1" ]
 }
 
 another_runs() {
