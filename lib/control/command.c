@@ -440,6 +440,8 @@ rollouts_go_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct group *g = NULL, *given_up = NULL;
+	/* An upgrade brings the client along, but not its ended reload. */
+	tstamp began = cl->reload == NULL ? cl->came : cl->reload->began;
 	bool rolls = false;
 
 	out->what = "replaced";
@@ -448,7 +450,7 @@ rollouts_go_on(struct client *cl, struct progress *out)
 
 		rolls |= wait_is_rolling(a);
 		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL &&
-		    g->given_up.at >= cl->reload->began)
+		    g->given_up.at >= began)
 			given_up = g;
 		if (app_rolling(a) && a->outdated <= a->rollout.size) {
 			out->done += a->rollout.size - a->outdated;
