@@ -146,14 +146,15 @@ testSystemctlReloadOfABrokenFileFailsAndChangesNothing() {
 
 # upgrade UNIT FILE: the daemon by itself; systemd sees the same process.
 upgrade() {
-	upgrade_seen='MainPID ActiveState SubState NRestarts NFileDescriptorStore'
-	# shellcheck disable=SC2086 # names
-	set -- "$@" "$(inside systemctl show "$1" $(printf ' -p %s' $upgrade_seen))"
+	seen_before=$(seen "$1")
 	inside /run/test/apppoolctl -c "/run/test/$2" upgrade >>"$DIR/log" 2>&1
 	assertEquals "$1: apppoolctl upgrade" 0 $?
-	# shellcheck disable=SC2086 # names
-	assertEquals "$1" "$3" \
-	    "$(inside systemctl show "$1" $(printf ' -p %s' $upgrade_seen))"
+	assertEquals "$1" "$seen_before" "$(seen "$1")"
+}
+
+seen() {
+	inside systemctl show "$1" -p MainPID -p ActiveState -p SubState \
+	    -p NRestarts -p NFileDescriptorStore
 }
 
 testAnUpgradeOfTheServiceIsNoRestart() {

@@ -2,7 +2,7 @@
 usage: terminal.py HOW LOG COMMAND...
 
 Runs a daemon on a terminal of its own, says its pid, and hangs the terminal up
-at SIGUSR1. HOW: "leader", the daemon is the first process of the
+at SIGUSR1, or presses Ctrl-C there at SIGUSR2. HOW: "leader", the daemon is the first process of the
 terminal; "job", a shell's that dies of the hang-up; "passed", a shell's that
 sends it on; "left", of a shell that leaves it alone and ends. Says "over" when
 the first process of the terminal has ended.
@@ -48,9 +48,12 @@ if first == 0:
         run()
     be_shell()
 os.close(says)
-signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
+ends = {signal.SIGUSR1, signal.SIGUSR2}
+signal.pthread_sigmask(signal.SIG_BLOCK, ends)
 print(os.read(said, 100).decode(), end="", flush=True)
-signal.sigwait({signal.SIGUSR1})
-os.close(terminal)
+if signal.sigwait(ends) == signal.SIGUSR1:
+    os.close(terminal)
+else:
+    os.write(terminal, b"\x03")
 os.waitpid(first, 0)
 print("over", flush=True)
