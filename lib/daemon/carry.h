@@ -33,6 +33,8 @@ struct carry_state {
 	char *given; /* as activation_list() has it */
 	int input; /* the standard input */
 	int exe; /* the program that has written it */
+	int epoll; /* the epoll set of its loop, */
+	char *polled; /* and what is in it, as loop_list() has it */
 	int note; /* a file that says why it comes back */
 	int pid_file; /* -1: none */
 	char *pid_path;

@@ -266,6 +266,11 @@ upgrade_inherit(struct supervisor *s)
 	(void)strlcpy(u->why, head->back, sizeof(u->why));
 	timer_init(&u->timer, NULL);
 	s->upgrade = u;
+	/* The program in between may have changed the set. */
+	if (head->back[0] != '\0' || head->polled == NULL)
+		(void)close(head->epoll);
+	else if (!loop_inherit(&s->loop, head->epoll, head->polled))
+		upgrade_fail("its loop cannot go on");
 	if (!carry_read(&c, past.text, past.len) || !carry_complete(&c))
 		upgrade_fail(c.why);
 	/* From here on the state is another one. */
@@ -392,8 +397,8 @@ upgrade_is_quiet(struct supervisor *s, char why[WHY_MAX])
 #define D(m) CARRY_FD(struct carry_state, m)
 static const struct carry_field state_fields[] = { F(format), F(dry),
 	O(version), O(binary), O(file), O(choice), O(config), O(given),
-	D(input), D(exe), D(note), D(pid_file), O(pid_path), D(guard),
-	D(cgroup), F(watch), F(began) };
+	D(input), D(exe), D(epoll), O(polled), D(note), D(pid_file),
+	O(pid_path), D(guard), D(cgroup), F(watch), F(began) };
 #undef F
 #undef O
 #undef D
@@ -430,7 +435,8 @@ upgrade_write(struct carry *c, struct carry_state *head)
 	conf_print_global(conf, out);
 	while ((g = group_next(s, g)) != NULL)
 		conf_print_app(g->conf, out);
-	if (fclose(out) != 0 || (head->given = activation_list()) == NULL)
+	if (fclose(out) != 0 || (head->given = activation_list()) == NULL ||
+	    (head->epoll != -1 && (head->polled = loop_list(&s->loop)) == NULL))
 		goto fail;
 	head->format = CARRY_FORMAT;
 	head->version = (char *)APPPOOL_VERSION;
@@ -442,6 +448,7 @@ upgrade_write(struct carry *c, struct carry_state *head)
 	carry_put(c, CARRIED_STATE, 0, head);
 	free(head->config);
 	free(head->given);
+	free(head->polled);
 	carry_all(c);
 	if (c->text.failed) {
 		errno = ENOMEM;
@@ -574,6 +581,7 @@ upgrade_begin_try(struct upgrade *u, tstamp now)
 	struct carry_state head = { .dry = true,
 		.input = -1,
 		.exe = -1,
+		.epoll = -1,
 		.note = -1,
 		.pid_file = -1,
 		.guard = -1,
@@ -619,6 +627,7 @@ upgrade_execute(struct upgrade *u)
 {
 	struct supervisor *s = u->sup;
 	struct carry_state head = { .exe = program.exe,
+		.epoll = s->loop.epfd,
 		.input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3),
 		.note = memfd_create("apppoold-note", MFD_CLOEXEC),
 		.guard = -1,

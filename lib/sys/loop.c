@@ -7,12 +7,16 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/loop.h"
+#include "sys/number.h"
 
 /* --- timers: a red-black tree, by time and order of setting ----------- */
 
@@ -150,28 +154,122 @@ loop_fini(struct loop *l)
 	}
 	close(l->epfd);
 	l->epfd = -1;
+	free(l->places);
+}
+
+/* Makes a place for the descriptor; false: no memory. */
+static bool
+loop_reserve(struct loop *l, int fd)
+{
+	int n = l->nplaces == 0 ? 64 : l->nplaces;
+	struct loop_place *places;
+
+	while (n <= fd)
+		n *= 2;
+	if (n == l->nplaces)
+		return true;
+	places = reallocarray(l->places, (size_t)n, sizeof(*places));
+	if (places == NULL)
+		return false;
+	memset(
+	    places + l->nplaces, 0, (size_t)(n - l->nplaces) * sizeof(*places));
+	l->places = places;
+	l->nplaces = n;
+	return true;
 }
 
 int
 loop_set(struct loop *l, struct loop_io *io, uint32_t events)
 {
-	struct epoll_event ev = { .events = events, .data.ptr = io };
+	struct epoll_event ev = { .events = events, .data.fd = io->fd };
+	struct loop_place *at;
+	uint32_t was = io->events;
+	bool left;
 	int op;
 
-	if (io->events == events && (events & EPOLLONESHOT) == 0)
+	if (was == events && (events & EPOLLONESHOT) == 0)
 		return 0;
+	assert(io->fd >= 0);
+	if (!loop_reserve(l, io->fd))
+		return -1;
+	at = &l->places[io->fd];
+	left = was == 0 && at->io == NULL && at->events != 0;
+	if (left)
+		was = at->events;
 	if (events == 0)
 		op = EPOLL_CTL_DEL;
 	else
-		op = io->events == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
-	if (epoll_ctl(l->epfd, op, io->fd, &ev) == -1 && events != 0)
+		op = was == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
+	/* An edge that was told to another program is told again. */
+	if ((!left || was != events || (events & EPOLLET) != 0) &&
+	    epoll_ctl(l->epfd, op, io->fd, &ev) == -1 && events != 0)
 		return -1;
 	/* A descriptor that cannot be removed is closed, so it is out. */
 	io->events = events;
+	if (events != 0 || at->io == io)
+		*at = (struct loop_place){ events == 0 ? NULL : io, events };
 	for (int i = l->at; i < l->n && events == 0; i++)
-		if (l->batch[i].data.ptr == io)
-			l->batch[i].data.ptr = NULL;
+		if (l->batch[i].data.fd == io->fd)
+			l->batch[i].data.fd = -1;
 	return 0;
+}
+
+char *
+loop_list(const struct loop *l)
+{
+	char *list = NULL;
+	size_t len;
+	FILE *out = open_memstream(&list, &len);
+
+	for (int fd = 0; fd < l->nplaces && out != NULL; fd++)
+		if (l->places[fd].io != NULL)
+			(void)fprintf(out, "%d:%u,", fd, l->places[fd].events);
+	if (out == NULL || fclose(out) == 0)
+		return list;
+	free(list);
+	return NULL;
+}
+
+bool
+loop_inherit(struct loop *l, int epfd, const char *list)
+{
+	const char *end = list + strlen(list);
+	uint64_t fd, events;
+
+	while (list < end) {
+		if (!number_read(&list, end, &fd) || fd > INT_MAX / 2 ||
+		    *list++ != ':' || !number_read(&list, end, &events) ||
+		    events > UINT32_MAX || *list++ != ',' ||
+		    !loop_reserve(l, (int)fd))
+			return false;
+		/* The others were closed when this program was executed. */
+		if (fcntl((int)fd, F_GETFD) == 0)
+			l->places[fd].events = (uint32_t)events;
+	}
+	for (int i = 0; i < l->nplaces; i++) {
+		struct epoll_event ev = { .events = l->places[i].events,
+			.data.fd = i };
+
+		if (l->places[i].io != NULL &&
+		    epoll_ctl(epfd, EPOLL_CTL_ADD, i, &ev) == -1)
+			return false;
+	}
+	(void)close(l->epfd);
+	l->epfd = epfd;
+	l->inherited = true;
+	return true;
+}
+
+/* Takes out what another program has left there, and this one does not want. */
+static void
+loop_settle(struct loop *l)
+{
+	for (int fd = 0; fd < l->nplaces; fd++)
+		if (l->places[fd].io == NULL && l->places[fd].events != 0) {
+			(void)epoll_ctl(l->epfd, EPOLL_CTL_DEL, fd, NULL);
+			l->places[fd].events = 0;
+		}
+	l->inherited = false;
 }
 
 static void
@@ -232,6 +330,8 @@ loop_turn(struct loop *l, tstamp deadline)
 	int called = 0;
 	int n;
 
+	if (l->inherited)
+		loop_settle(l);
 	atomic_store_explicit(&t->busy, 0, memory_order_release);
 	n = loop_wait(l, tstamp_min(deadline, timers_first(&l->timers)));
 	if (n == -1)
@@ -248,7 +348,8 @@ loop_turn(struct loop *l, tstamp deadline)
 	l->n = n;
 	for (l->at = 0; l->at < l->n;) {
 		struct epoll_event *ev = &l->batch[l->at++];
-		struct loop_io *io = ev->data.ptr;
+		struct loop_io *io =
+		    ev->data.fd == -1 ? NULL : l->places[ev->data.fd].io;
 		uint32_t events;
 
 		if (io == NULL)

@@ -158,8 +158,17 @@ struct loop_clock {
 	void *arg;
 };
 
+/* What the epoll set has of a descriptor. */
+struct loop_place {
+	struct loop_io *io; /* NULL: nothing of this program */
+	uint32_t events; /* 0: nothing at all */
+};
+
 struct loop {
 	int epfd;
+	struct loop_place *places; /* by descriptor */
+	int nplaces;
+	bool inherited; /* places may have events without an io */
 	struct loop_clock clock;
 	tstamp now;
 	struct timers timers; /* for timer_set() */
@@ -188,6 +197,20 @@ void loop_fini(struct loop *);
  * 0, or -1 and errno (ENOMEM, ENOSPC, EPERM for a plain file).
  */
 int loop_set(struct loop *, struct loop_io *, uint32_t events);
+
+/*
+ * A list of what is in the loop, for a program that this process executes and
+ * that goes on with the epoll set: to fill another one takes a system call for
+ * each descriptor. Owned; NULL: no memory.
+ */
+char *loop_list(const struct loop *);
+
+/*
+ * Goes on with the epoll set of the loop that has written the list. What
+ * loop_set() has not asked for before the first turn is taken out of it. False:
+ * the list is none, or there is no memory.
+ */
+bool loop_inherit(struct loop *, int epfd, const char *list);
 
 /*
  * Blocks the signals of the set in this thread (start no thread before) and

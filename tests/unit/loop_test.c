@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <time.h>
 
 #include "sys/loop.h"
@@ -271,6 +272,65 @@ TEST(a_signal_is_an_event)
 	CHECK_EQ(1, s.calls);
 	CHECK_EQ(SIGUSR1, s.last);
 	CHECK_EQ(0, loop_turn(&loop, 0));
+}
+
+/* Open descriptors stay in the set, as if a program had been executed. */
+static void
+probe_keep(struct probe *p)
+{
+	CHECK_EQ(0, fcntl(p->io.fd, F_SETFD, 0));
+	p->io.events = 0;
+}
+
+TEST(a_loop_goes_on_with_the_set_of_another)
+{
+	struct probe same, other, edge, none, closed, own;
+	struct loop former;
+	char *list;
+
+	probe_init(&same, 1, EPOLLIN);
+	probe_init(&other, 1, EPOLLIN);
+	probe_init(&edge, 1, EPOLLIN | EPOLLET);
+	probe_init(&none, 1, EPOLLIN);
+	probe_init(&closed, 1, EPOLLIN);
+	CHECK_EQ(5, loop_turn(&loop, 0));
+	list = loop_list(&loop);
+	NEED(list != NULL);
+	former = loop;
+	CHECK_EQ(0, loop_init(&loop, &virtual_clock));
+	probe_keep(&same);
+	probe_keep(&other);
+	probe_keep(&edge);
+	probe_keep(&none);
+	close(closed.io.fd);
+	probe_init(&own, 1, EPOLLIN);
+	NEED(loop_inherit(&loop, former.epfd, list));
+	CHECK_EQ(0, loop_set(&loop, &same.io, EPOLLIN));
+	CHECK_EQ(0, loop_set(&loop, &other.io, EPOLLOUT));
+	CHECK_EQ(0, loop_set(&loop, &edge.io, EPOLLIN | EPOLLET));
+	CHECK_EQ(4, loop_turn(&loop, 0));
+	CHECK_EQ(2, same.calls);
+	CHECK_EQ(EPOLLOUT, other.events);
+	CHECK_EQ(2, edge.calls);
+	CHECK_EQ(1, own.calls);
+	CHECK_EQ(1, none.calls);
+	CHECK_EQ(3, loop_turn(&loop, 0));
+	probe_fini(&same);
+	probe_fini(&other);
+	probe_fini(&edge);
+	probe_fini(&own);
+	close(none.io.fd);
+	free(former.places);
+	free(list);
+}
+
+TEST(a_list_that_is_none_is_not_gone_on_with)
+{
+	static const char *const lists[] = { "1", "1:", "1:1", "1:1;", "-1:1,",
+		":1,", "4294967296:1,", "1:4294967296," };
+
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		CHECK(!loop_inherit(&loop, -1, lists[i]));
 }
 
 TESTS(begin, end)
