@@ -430,8 +430,9 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(BUILD)/support.a $(WORKER_A) \
 $(call programs,tests/sim/*.c): $(BUILD)/peers.a
 $(call programs,tests/sim/*.c): LIBS += \
     $(BUILD)/peers.a $(BUILD)/sim.a $(BUILD)/core.a
-$(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
-$(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
+$(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a $(BUILD)/worker.a
+$(BUILD)/tests/unit/program_test: LIBS += \
+    $(BUILD)/adapter.a $(BUILD)/worker.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 # Functions of its own stand for some of the daemon's.
 $(addprefix $(BUILD)/tests/unit/,control_test refusal_test): ALL_LDFLAGS += -Wl,-z,muldefs

@@ -40,9 +40,6 @@
 #include "sys/wire.h"
 #include "worker/worker.h"
 
-/* Our descriptors are above this number, the program's below. */
-#define HIGH 10
-
 /* The source of an event. */
 enum source {
 	SOURCE_CALLS,
@@ -104,9 +101,6 @@ open_channel(struct adapter *a)
 }
 
 /* --- with the library --------------------------------------------------- */
-
-/* The descriptor that LISTEN_FDS=1 stands for. */
-#define LISTEN_FDS_START 3
 
 /* What is read of a program to see of what kind it is. */
 #define BEGINNING 4096
@@ -199,58 +193,11 @@ library_execute(struct adapter *a, char **argv, const char *library)
 		daemon_fail(a, "its environment: %s", strerror(errno));
 	(void)snprintf(text, sizeof(text), "%d", a->channel);
 	(void)setenv(WIRE_ENV_FD, text, 1);
-	(void)snprintf(text, sizeof(text), "%d", (int)getpid());
-	(void)setenv("LISTEN_FDS", "1", 1);
-	(void)setenv("LISTEN_PID", text, 1);
-	(void)unsetenv("LISTEN_FDNAMES");
 	if (fcntl(a->channel, F_SETFD, 0) == -1 ||
-	    dup2(a->listener.fd, STDIN_FILENO) == -1 ||
-	    dup2(a->listener.fd, LISTEN_FDS_START) == -1)
+	    !listener_inherit(&a->listener))
 		daemon_fail(a, "its descriptors: %s", strerror(errno));
 	(void)execv(argv[0], argv);
 	daemon_fail(a, "cannot execute %s: %s", argv[0], strerror(errno));
-}
-
-/* --- the program -------------------------------------------------------- */
-
-static void
-start_program(struct adapter *a, char **argv, const struct sources *s)
-{
-	const char *calls = getenv(WIRE_ENV_CALLS), *why;
-	struct program *p = &a->program;
-	struct program_spec spec = {
-		.argv = argv,
-		.listener = a->listener.fd,
-		.signals = s->before,
-		.notify = calls == NULL ? -1 : (int)strtol(calls, NULL, 10),
-	};
-
-	/* Calls of this process, and of its children, may be reported there. */
-	if (spec.notify != -1)
-		spec.notify = ioctl(spec.notify, SECCOMP_IOCTL_NOTIF_ID_VALID,
-				  &(__u64){ 0 }) == 0 ||
-			errno == ENOENT
-		    ? raise_descriptor(a, spec.notify)
-		    : -1;
-	if (program_start(p, &spec)) {
-		view_keep_memory(&a->memory, p->pid);
-		if (p->restricted)
-			(void)fprintf(stderr,
-			    "apppool-accept: no_new_privs is set: what %s runs "
-			    "gains no rights by being set-user-ID\n",
-			    argv[0]);
-		return;
-	}
-	why = p->stage == PROGRAM_FILTER && p->error == EBUSY
-	    ? "somebody uses it already"
-	    : strerror(p->error);
-	if (p->stage == PROGRAM_FILTER)
-		daemon_fail(a,
-		    "this system does not let us answer accept(): seccomp user "
-		    "notification: %s; handoff = listen does without",
-		    why);
-	daemon_fail(a, "cannot %s %s: %s",
-	    p->stage == PROGRAM_EXECUTE ? "execute" : "start", argv[0], why);
 }
 
 /* --- while it runs ------------------------------------------------------ */
@@ -389,9 +336,10 @@ int
 main(int argc, char **argv)
 {
 	static struct adapter a = { .received.fd = -1 };
+	const char *calls = getenv(WIRE_ENV_CALLS);
 	const char *family = getenv(WIRE_ENV_FAMILY);
 	const char *library = getenv(WIRE_ENV_LIBRARY);
-	int number = AF_UNIX;
+	int number = AF_UNIX, notify = -1;
 	struct sources s;
 	sigset_t all;
 
@@ -401,7 +349,7 @@ main(int argc, char **argv)
 		return EX_USAGE;
 	}
 	/* Before anything of the program's is looked at. */
-	if (getenv(WIRE_ENV_CALLS) != NULL && acceptfilter_hide() == -1)
+	if (calls != NULL && acceptfilter_hide() == -1)
 		err(EX_OSERR, "cannot hide from the program");
 	/* Executed by descriptor, we would be named by its number. */
 	(void)prctl(PR_SET_NAME, "apppool-accept");
@@ -428,6 +376,15 @@ main(int argc, char **argv)
 	s.signals = raise_descriptor(
 	    &a, signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
 	s.epoll = raise_descriptor(&a, epoll_create1(EPOLL_CLOEXEC));
-	start_program(&a, argv + 1, &s);
+	/* Calls of this process, and of its children, may be reported there. */
+	if (calls != NULL)
+		notify = (int)strtol(calls, NULL, 10);
+	if (notify != -1 &&
+	    (ioctl(notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &(__u64){ 0 }) == 0 ||
+		errno == ENOENT))
+		notify = raise_descriptor(&a, notify);
+	else
+		notify = -1;
+	program_start(&a, argv + 1, &s.before, notify);
 	run_loop(&a, &s);
 }

@@ -134,36 +134,37 @@ void listener_ring(struct listener *l);
 /* Makes it not readable, even if some other process has connected. */
 void listener_silence(struct listener *l);
 
-struct program_spec {
-	char **argv;
-	int listener; /* becomes its descriptors 0 and 3 */
-	sigset_t signals; /* blocked in it */
-	/* Where calls are reported already; -1: install the filter first. */
-	int notify;
-};
+/* The descriptor that LISTEN_FDS=1 stands for. */
+#define LISTEN_FDS_START 3
 
-enum program_stage {
-	PROGRAM_FORK,
-	PROGRAM_PREPARE,
-	PROGRAM_FILTER,
-	PROGRAM_EXECUTE,
-	PROGRAM_RUNS
-};
+/*
+ * Makes it descriptors 0 and 3, and the environment what sd_listen_fds(3)
+ * reads. Returns false and errno if that cannot be.
+ */
+bool listener_inherit(const struct listener *l);
+
+/* Our descriptors are above this number, the program's below. */
+#define HIGH 10
 
 struct program {
 	pid_t pid; /* 0: not started, or reaped: no signal may be sent */
 	int pidfd; /* see view_is_killed() */
 	int notify; /* where its calls of accept() are reported */
-	bool restricted; /* no_new_privs had to be set */
-	enum program_stage stage; /* that failed; else PROGRAM_RUNS */
-	int error; /* errno of that stage */
 };
 
+struct adapter;
+
+/* Tells the daemon that we cannot go on, kills the program, and exits. */
+_Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /*
- * Starts the program and waits until it runs. Returns false: p->stage and
- * p->error say why; nothing is left.
+ * Starts the program with these signals blocked, and waits until it runs.
+ * notify: where its calls are reported already; -1: the filter is installed
+ * first. What fails is told by daemon_fail(), by the child if that must be.
  */
-bool program_start(struct program *p, const struct program_spec *spec);
+void program_start(
+    struct adapter *a, char **argv, const sigset_t *signals, int notify);
 
 /* Returns whether the program has ended, and its wait status. */
 bool program_ended(struct program *p, int *status_out);
@@ -275,12 +276,6 @@ struct adapter {
 	unsigned terms; /* how often that was asked */
 	int stop_signal; /* by this signal */
 };
-
-/* --- daemon: messages to and from it ------------------------------------ */
-
-/* Tells the daemon that we cannot go on, kills the program, and exits. */
-_Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* --- serve: connections for calls --------------------------------------- */
 

@@ -15,21 +15,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "adapter/accept.h"
 #include "sys/acceptfilter.h"
 #include "sys/fdpass.h"
 #include "sys/wire.h"
+#include "worker/worker.h"
 
 /* The descriptor that LISTEN_FDS=1 stands for. */
 #define LISTEN_FDS_START 3
-
-/* Above the descriptors the program gets. */
-#define HIGH 10
 
 /* Programs call listen() again, with a backlog of their choice. */
 #define BACKLOG 16
@@ -37,15 +37,7 @@
 /* Connections of other processes that are thrown away at a time. */
 #define STRANGERS 64
 
-/* The exit status of shells for that. */
-#define EXIT_NOT_EXECUTED 127
-
-/* The child's report: that the filter is installed, or what failed. */
-struct report {
-	enum program_stage stage; /* PROGRAM_RUNS: nothing did */
-	int error;
-	bool restricted;
-};
+#define START_FAULT "cannot start %s: %s"
 
 /* --- its listening socket, and the doorbell of that --------------------- */
 
@@ -135,80 +127,100 @@ listener_silence(struct listener *l)
 	l->bell = -1;
 }
 
-/* --- the child ---------------------------------------------------------- */
-
-static _Noreturn void
-program_give_up(int parent, enum program_stage stage)
+bool
+listener_inherit(const struct listener *l)
 {
-	struct report r = { .stage = stage, .error = errno };
+	char pid[sizeof("2147483647")];
 
-	(void)fdpass_send(parent, &r, sizeof(r), -1);
-	_exit(EXIT_NOT_EXECUTED);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	(void)unsetenv("LISTEN_FDNAMES");
+	return setenv("LISTEN_FDS", "1", 1) == 0 &&
+	    setenv("LISTEN_PID", pid, 1) == 0 &&
+	    dup2(l->fd, STDIN_FILENO) != -1 &&
+	    dup2(l->fd, LISTEN_FDS_START) != -1;
+}
+
+/* --- its start ---------------------------------------------------------- */
+
+void
+daemon_fail(struct adapter *a, const char *fmt, ...)
+{
+	char text[WIRE_MAX];
+	size_t verb = sizeof(WIRE_FAIL);
+	va_list ap;
+	int len;
+
+	memcpy(text, WIRE_FAIL " ", verb);
+	va_start(ap, fmt);
+	len = vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
+	va_end(ap);
+	if ((size_t)len > sizeof(text) - verb - 1)
+		len = (int)(sizeof(text) - verb - 1);
+	(void)channel_say(a->channel, text, verb + (size_t)len);
+	if (a->program.pid > 0)
+		(void)kill(a->program.pid, SIGKILL);
+	_exit(EX_OSERR);
 }
 
 /*
- * Has the calls of accept() reported, unless they are already, at spec->notify.
- * Without the privilege to install the filter no_new_privs is set first, and
- * *restricted_out. Returns the descriptor, or -1 and errno.
+ * Has the calls of accept() reported, unless they are already, at notify.
+ * Without the privilege to install the filter no_new_privs is set first.
+ * Returns the descriptor.
  */
 static int
-install_filter(const struct program_spec *spec, bool *restricted_out)
+install_filter(struct adapter *a, const char *name, int notify)
 {
 	struct seccomp_notif_addfd probe = {
 		.flags = SECCOMP_ADDFD_FLAG_SEND,
 	};
-	int fd = spec->notify != -1 ? spec->notify : acceptfilter_install();
+	int fd = notify != -1 ? notify : acceptfilter_install();
 
 	if (fd == -1 && errno == EACCES &&
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
-		*restricted_out = true;
 		fd = acceptfilter_install();
+		if (fd != -1)
+			(void)fprintf(stderr,
+			    "apppool-accept: no_new_privs is set: what %s runs "
+			    "gains no rights by being set-user-ID\n",
+			    name);
 	}
-	if (fd == -1)
-		return -1;
 	/*
 	 * Whether accept() can be answered with a descriptor: no call has this
 	 * number; an old kernel stops at the flag already.
 	 */
 	probe.srcfd = (__u32)fd;
-	return ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &probe) == -1 &&
-		errno == ENOENT
-	    ? fd
-	    : -1;
+	if (fd == -1 || ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &probe) != -1 ||
+	    errno != ENOENT)
+		daemon_fail(a,
+		    "this system does not let us answer accept(): seccomp user "
+		    "notification: %s; handoff = listen does without",
+		    errno == EBUSY ? "somebody uses it already"
+				   : strerror(errno));
+	return fd;
 }
 
-/* Becomes the program; parent: where to say what fails. */
+/* Becomes the program; parent: where to send notify, and end at exec. */
 static _Noreturn void
-program_become(const struct program_spec *spec, int parent, pid_t parent_pid)
+program_become(struct adapter *a, char **argv, const sigset_t *signals,
+    int notify, int parent, pid_t parent_pid)
 {
 	static const char *const ours[] = { WIRE_ENV_PROTOCOL, WIRE_ENV_FD,
-		WIRE_ENV_FAMILY, WIRE_ENV_UNREAD, WIRE_ENV_CALLS,
-		"LISTEN_FDNAMES" };
-	struct report r = { .stage = PROGRAM_RUNS };
-	char pid[sizeof("2147483647")];
-	char **argv = spec->argv;
-	int notify;
+		WIRE_ENV_FAMILY, WIRE_ENV_UNREAD, WIRE_ENV_CALLS };
 
 	/* Without us the program could only wait for ever. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
-		program_give_up(parent, PROGRAM_PREPARE);
+		daemon_fail(a, START_FAULT, argv[0], strerror(errno));
 	if (getppid() != parent_pid)
-		_exit(EXIT_NOT_EXECUTED);
-	/* The daemon's socket is hidden; sd_listen_fds(3) reads the rest. */
+		_exit(EX_OSERR);
+	/* The daemon's socket is hidden. */
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
 		(void)unsetenv(ours[i]);
-	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	if (setenv("LISTEN_FDS", "1", 1) == -1 ||
-	    setenv("LISTEN_PID", pid, 1) == -1 ||
-	    dup2(spec->listener, STDIN_FILENO) == -1 ||
-	    dup2(spec->listener, LISTEN_FDS_START) == -1 ||
-	    sigprocmask(SIG_SETMASK, &spec->signals, NULL) == -1)
-		program_give_up(parent, PROGRAM_PREPARE);
-	notify = install_filter(spec, &r.restricted);
-	if (notify == -1)
-		program_give_up(parent, PROGRAM_FILTER);
-	if (fdpass_send(parent, &r, sizeof(r), notify) == -1)
-		program_give_up(parent, PROGRAM_PREPARE);
+	if (!listener_inherit(&a->listener) ||
+	    sigprocmask(SIG_SETMASK, signals, NULL) == -1)
+		daemon_fail(a, START_FAULT, argv[0], strerror(errno));
+	notify = install_filter(a, argv[0], notify);
+	if (fdpass_send(parent, "", 1, notify) == -1)
+		daemon_fail(a, START_FAULT, argv[0], strerror(errno));
 	/*
 	 * This and the parent's socket are close-on-exec. execvp(3) would give
 	 * a file of unknown format to a shell.
@@ -217,65 +229,43 @@ program_become(const struct program_spec *spec, int parent, pid_t parent_pid)
 		(void)execv(argv[0], argv);
 	else
 		(void)execvp(argv[0], argv);
-	program_give_up(parent, PROGRAM_EXECUTE);
+	daemon_fail(a, "cannot execute %s: %s", argv[0], strerror(errno));
 }
 
-/* --- its start ---------------------------------------------------------- */
-
-/* Reads a report. Returns false: end of file, the program runs. */
-static bool
-read_report(int child, struct report *r, int *fd_out)
+void
+program_start(
+    struct adapter *a, char **argv, const sigset_t *signals, int notify)
 {
-	ssize_t n;
-
-	do {
-		n = fdpass_recv_one(child, r, sizeof(*r), 0, fd_out);
-	} while (n == -1 && errno == EINTR);
-	return n == sizeof(*r);
-}
-
-bool
-program_start(struct program *p, const struct program_spec *spec)
-{
-	struct report r = { .stage = PROGRAM_FORK };
+	struct program *p = &a->program;
 	pid_t self = getpid();
-	int ends[2], high, none = -1;
+	int ends[2], status = 0;
+	char byte;
 
-	*p = (struct program){ .pidfd = -1, .notify = -1 };
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1) {
-		p->error = errno;
-		return false;
-	}
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) == -1)
+		daemon_fail(a, START_FAULT, argv[0], strerror(errno));
 	p->pid = fork();
-	r.error = errno;
-	if (p->pid == 0) {
-		high = fcntl(ends[1], F_DUPFD_CLOEXEC, HIGH);
-		(void)close(ends[1]);
-		program_become(spec, high, self);
-	}
+	if (p->pid == -1)
+		daemon_fail(a, START_FAULT, argv[0], strerror(errno));
+	if (p->pid == 0)
+		program_become(a, argv, signals, notify,
+		    fcntl(ends[1], F_DUPFD_CLOEXEC, HIGH), self);
 	(void)close(ends[1]);
-	if (p->pid > 0 && !read_report(ends[0], &r, &p->notify)) {
-		r = (struct report){ PROGRAM_PREPARE, ECHILD, false };
-	} else if (r.stage == PROGRAM_RUNS && p->notify == -1) {
-		r = (struct report){ PROGRAM_PREPARE, EMFILE, false };
-	} else if (r.stage == PROGRAM_RUNS) {
-		p->restricted = r.restricted;
-		p->pidfd = view_open(p->pid);
-		/* A program that runs sends no second report. */
-		(void)read_report(ends[0], &r, &none);
+	if (fdpass_recv_one(ends[0], &byte, 1, 0, &p->notify) != 1) {
+		/* The child has told why, unless somebody has killed it. */
+		(void)waitpid(p->pid, &status, 0);
+		p->pid = 0;
+		if (WIFSIGNALED(status))
+			daemon_fail(a, START_FAULT, argv[0],
+			    strsignal(WTERMSIG(status)));
+		_exit(EX_OSERR);
 	}
+	if (p->notify == -1)
+		daemon_fail(a, START_FAULT, argv[0], strerror(EMFILE));
+	/* The end of file: it is executed, or has told why not and ends. */
+	(void)recv(ends[0], &byte, 1, 0);
 	(void)close(ends[0]);
-	p->stage = r.stage;
-	p->error = r.error;
-	if (p->stage == PROGRAM_RUNS)
-		return true;
-	if (p->notify != -1)
-		(void)close(p->notify);
-	if (p->pid > 0)
-		while (waitpid(p->pid, NULL, 0) == -1 && errno == EINTR)
-			continue;
-	p->pid = 0;
-	return false;
+	p->pidfd = view_open(p->pid);
+	view_keep_memory(&a->memory, p->pid);
 }
 
 bool

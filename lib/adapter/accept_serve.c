@@ -15,11 +15,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sysexits.h>
 #include <unistd.h>
 
 #include "adapter/accept.h"
@@ -165,26 +163,6 @@ daemon_retire(struct adapter *a)
 		return;
 	a->retired = true;
 	daemon_say(a, WIRE_RETIRE);
-}
-
-void
-daemon_fail(struct adapter *a, const char *fmt, ...)
-{
-	char text[WIRE_MAX];
-	size_t verb = sizeof(WIRE_FAIL);
-	va_list ap;
-	int len;
-
-	memcpy(text, WIRE_FAIL " ", verb);
-	va_start(ap, fmt);
-	len = vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
-	va_end(ap);
-	if ((size_t)len > sizeof(text) - verb - 1)
-		len = (int)(sizeof(text) - verb - 1);
-	(void)channel_say(a->channel, text, verb + (size_t)len);
-	if (a->program.pid > 0)
-		(void)kill(a->program.pid, SIGKILL);
-	_exit(EX_OSERR);
 }
 
 /*

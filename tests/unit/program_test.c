@@ -5,50 +5,79 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <string.h>
 
 #include "adapter/accept.h"
 
 #include "check.h"
 
-static bool
-started(struct program *p, char **argv)
-{
-	struct program_spec spec = { .argv = argv, .notify = -1 };
-	bool runs;
+static int channel[2]; /* the daemon's end, and the adapter's */
 
-	spec.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	sigemptyset(&spec.signals);
-	runs = program_start(p, &spec);
-	close(spec.listener);
-	return runs;
+/* False: this system cannot report calls, which the daemon has been told. */
+static bool
+started(struct adapter *a, const char *path, const char *argument)
+{
+	char *argv[] = { (char *)(uintptr_t)path, (char *)(uintptr_t)argument,
+		NULL };
+	int probe = fork(), status = -1;
+	sigset_t none;
+
+	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) ==
+	    0);
+	*a = (struct adapter){ .channel = channel[1] };
+	a->listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	sigemptyset(&none);
+	/* A process that cannot start it exits. */
+	if (probe == 0) {
+		a->channel = -1;
+		program_start(a, argv, &none, -1);
+		(void)kill(a->program.pid, SIGKILL);
+		_exit(0);
+	}
+	CHECK_EQ(probe, waitpid(probe, &status, 0));
+	if (status == 0)
+		program_start(a, argv, &none, -1);
+	close(a->listener.fd);
+	return status == 0;
+}
+
+static int
+ended(struct adapter *a)
+{
+	int status = -1;
+
+	for (int left = 10000; left > 0 && !program_ended(&a->program, &status);
+	     left--)
+		usleep(1000);
+	return status;
 }
 
 /* daemon_fail() kills the program of a number, to leave none behind. */
-TEST(a_program_that_did_not_start_leaves_no_number_to_signal)
+TEST(a_program_that_cannot_be_executed_tells_why_and_leaves_no_number_to_signal)
 {
-	char *argv[] = { (char *)"/nonexistent/program", NULL };
-	struct program p;
+	char told[128] = "";
+	struct adapter a;
 
-	CHECK(!started(&p, argv));
-	SKIP_IF(p.stage == PROGRAM_FILTER, "no seccomp notifications here");
-	CHECK_EQ(PROGRAM_EXECUTE, p.stage);
-	CHECK_EQ(ENOENT, p.error);
-	CHECK_EQ(0, p.pid);
+	SKIP_IF(!started(&a, "/nonexistent/program", NULL),
+	    "no seccomp notifications here");
+	CHECK(recv(channel[0], told, sizeof(told) - 1, MSG_DONTWAIT) > 0);
+	CHECK_STR("FAIL cannot execute /nonexistent/program: No such file or "
+		  "directory",
+	    told);
+	CHECK(WIFEXITED(ended(&a)));
+	CHECK_EQ(0, a.program.pid);
 	CHECK(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
 TEST(a_program_that_has_ended_leaves_no_number_to_signal)
 {
-	char *argv[] = { (char *)"/bin/true", NULL };
-	struct program p;
-	int status = -1;
+	struct adapter a;
 
-	SKIP_IF(!started(&p, argv), "no seccomp notifications here");
-	CHECK(p.pid > 1);
-	for (int left = 10000; left > 0 && !program_ended(&p, &status); left--)
-		usleep(1000);
-	CHECK_EQ(0, status);
-	CHECK_EQ(0, p.pid);
+	SKIP_IF(
+	    !started(&a, "/bin/true", NULL), "no seccomp notifications here");
+	CHECK(a.program.pid > 1);
+	CHECK_EQ(0, ended(&a));
+	CHECK_EQ(0, a.program.pid);
 }
 
 /*
@@ -57,17 +86,17 @@ TEST(a_program_that_has_ended_leaves_no_number_to_signal)
  */
 TEST(a_program_that_changes_its_user_or_group_waits_for_the_adapter)
 {
-	char *argv[] = { (char *)"/proc/self/exe", (char *)"become", NULL };
 	struct pollfd call;
-	struct program p;
+	struct adapter a;
 
-	SKIP_IF(!started(&p, argv), "no seccomp notifications here");
-	call = (struct pollfd){ .fd = p.notify, .events = POLLIN };
+	SKIP_IF(!started(&a, "/proc/self/exe", "become"),
+	    "no seccomp notifications here");
+	call = (struct pollfd){ .fd = a.program.notify, .events = POLLIN };
 	CHECK_EQ(1, poll(&call, 1, 10000));
 	CHECK_EQ(POLLIN, call.revents);
-	CHECK_EQ(0, kill(p.pid, SIGKILL));
-	CHECK_EQ(p.pid, waitpid(p.pid, NULL, 0));
-	close(p.notify);
+	CHECK_EQ(0, kill(a.program.pid, SIGKILL));
+	CHECK_EQ(a.program.pid, waitpid(a.program.pid, NULL, 0));
+	close(a.program.notify);
 }
 
 int
