@@ -31,7 +31,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "adapter/accept.h"
@@ -54,15 +53,6 @@ struct sources {
 	int signals;
 	sigset_t before; /* blocked when we were started */
 };
-
-static nanoseconds
-adapter_clock(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (nanoseconds)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* --- before it runs ----------------------------------------------------- */
 
@@ -298,7 +288,7 @@ run_loop(struct adapter *a, const struct sources *s)
 		[SOURCE_LISTENER] = { a->listener.fd, EPOLLRDHUP },
 	};
 	struct epoll_event events[SOURCES];
-	nanoseconds left;
+	tstamp left;
 	int n, wait;
 
 	for (enum source i = 0; i < SOURCES; i++) {
@@ -309,22 +299,22 @@ run_loop(struct adapter *a, const struct sources *s)
 			daemon_fail(a, "epoll_ctl: %s", strerror(errno));
 	}
 	for (;;) {
-		a->now = adapter_clock();
+		a->now = clock_now();
 		/* Milliseconds, never too few. */
 		wait = -1;
-		if (serve_next(a) != NEVER) {
+		if (serve_next(a) != TSTAMP_NEVER) {
 			left = serve_next(a) - a->now;
 			if (left < 0)
 				left = 0;
-			else if (left > MILLISECONDS(60000))
-				left = MILLISECONDS(60000);
-			wait = (int)((left + MILLISECONDS(1) - 1) /
-			    MILLISECONDS(1));
+			else if (left > TSPAN_MSECONDS(60000))
+				left = TSPAN_MSECONDS(60000);
+			wait = (int)((left + TSPAN_MSECONDS(1) - 1) /
+			    TSPAN_MSECONDS(1));
 		}
 		n = epoll_wait(s->epoll, events, SOURCES, wait);
 		if (n == -1 && errno != EINTR)
 			daemon_fail(a, "epoll_wait: %s", strerror(errno));
-		a->now = adapter_clock();
+		a->now = clock_now();
 		for (int i = 0; i < n; i++)
 			handle_event(a, s, &events[i]);
 		if (serve_next(a) <= a->now)

@@ -15,13 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Nanoseconds on a clock that never goes back. */
-typedef int64_t nanoseconds;
-
-#define MILLISECONDS(n) ((nanoseconds)(n)*1000000)
-
-/* Later than everything. */
-#define NEVER INT64_MAX
+#include "sys/loop.h"
 
 /* --- view: the program's descriptors, threads and memory ---------------- */
 
@@ -179,25 +173,22 @@ bool program_ended(struct program *p, int *status_out);
 struct call {
 	uint64_t id;
 	pid_t tid; /* the thread */
-	bool accepts; /* else another call, to be let through */
 	int fd; /* the socket, as the program numbers it */
 	int flags; /* of accept4() */
 	/* Where the peer's address and its length shall go; 0: nowhere. */
 	uint64_t address;
 	uint64_t length;
 	uint32_t room; /* bytes there are for the address */
+	/*
+	 * When to look whether its thread has seen a signal; until then it is
+	 * given nothing. 0 and less: not in doubt.
+	 */
+	tstamp doubted;
 };
 
 /* The calls that wait to be answered, in the order they came. */
 struct calls {
-	struct waiter {
-		struct call call;
-		/*
-		 * When to look whether its thread has seen a signal; until then
-		 * it is given nothing. 0 and less: not in doubt.
-		 */
-		nanoseconds doubted;
-	} * list;
+	struct call *list;
 	size_t len;
 	size_t room;
 };
@@ -240,8 +231,8 @@ struct session {
 	pid_t tid; /* the thread that accepted it */
 	int fd; /* as the program numbers it */
 	ino_t inode; /* of the socket */
-	nanoseconds began;
-	nanoseconds look_at; /* when to look whether it is closed */
+	tstamp began;
+	tstamp look_at; /* when to look whether it is closed */
 	bool closed; /* found so at the latest look */
 };
 
@@ -271,8 +262,8 @@ struct adapter {
 	bool raced; /* the daemon may take connections back while we live */
 	bool maybe; /* there may be a message in the channel */
 	struct received received;
-	nanoseconds now; /* of this turn */
-	nanoseconds term_at; /* when to ask the program to end */
+	tstamp now; /* of this turn */
+	tstamp term_at; /* when to ask the program to end */
 	unsigned terms; /* how often that was asked */
 	int stop_signal; /* by this signal */
 };
@@ -297,9 +288,9 @@ void serve_shut(struct adapter *a);
 /* A signal was passed on to the program. */
 void serve_signal(struct adapter *a, int sig);
 
-/* Does what is due, and when something is due next; or NEVER. */
+/* Does what is due, and when something is due next; or TSTAMP_NEVER. */
 void serve_tick(struct adapter *a);
-nanoseconds serve_next(const struct adapter *a);
+tstamp serve_next(const struct adapter *a);
 
 /* The program has ended with this wait status. */
 void serve_ended(struct adapter *a, int status);

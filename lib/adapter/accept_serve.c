@@ -34,34 +34,13 @@
 /* Lists grow by so many calls, or sessions. */
 #define GROWTH 16
 
-/* The time between two looks at a call in doubt. */
-#define AGAIN MILLISECONDS(5)
-
 /* `doubted` of a call that was in doubt, and will not be again. */
 #define BELIEVED (-1)
 
 /* Many sessions are looked at no oftener than this, each. */
-#define LOOK_EACH (MILLISECONDS(1) / 4)
+#define LOOK_EACH (TSPAN_MSECONDS(1) / 4)
 
 /* --- one call ----------------------------------------------------------- */
-
-/*
- * Answers accept() with a copy of fd, as one act. Returns the number that has
- * in the program; or -1: EMFILE and the like are the program's trouble, and
- * the call still waits.
- */
-static int
-call_give(int notify, const struct call *c, int fd)
-{
-	struct seccomp_notif_addfd a = {
-		.id = c->id,
-		.flags = SECCOMP_ADDFD_FLAG_SEND,
-		.srcfd = (__u32)fd,
-		.newfd_flags = (c->flags & SOCK_CLOEXEC) != 0 ? O_CLOEXEC : 0,
-	};
-
-	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
-}
 
 /* Lets the call fail with this errno; 0: has the kernel carry it out. */
 static void
@@ -85,6 +64,19 @@ call_waits(int notify, const struct call *c)
 
 /* --- all that wait ------------------------------------------------------ */
 
+/* Returns the list, with room for one more if there is memory. */
+static void *
+list_reserve(void *list, size_t len, size_t *room, size_t size)
+{
+	void *longer =
+	    len < *room ? NULL : reallocarray(list, *room + GROWTH, size);
+
+	if (longer == NULL)
+		return list;
+	*room += GROWTH;
+	return longer;
+}
+
 static void
 remove_call(struct calls *w, size_t i)
 {
@@ -96,20 +88,14 @@ remove_call(struct calls *w, size_t i)
 static bool
 calls_add(struct calls *w, const struct call *c, int notify)
 {
-	struct waiter *list;
-
 	/* Listed calls may have been interrupted, or lost their threads. */
 	for (size_t i = w->len == w->room ? w->len : 0; i-- > 0;)
-		if (!call_waits(notify, &w->list[i].call))
+		if (!call_waits(notify, &w->list[i]))
 			remove_call(w, i);
-	if (w->len == w->room) {
-		list = reallocarray(w->list, w->room + GROWTH, sizeof(*list));
-		if (list == NULL)
-			return false;
-		w->list = list;
-		w->room += GROWTH;
-	}
-	w->list[w->len++] = (struct waiter){ .call = *c };
+	w->list = list_reserve(w->list, w->len, &w->room, sizeof(*w->list));
+	if (w->len == w->room)
+		return false;
+	w->list[w->len++] = *c;
 	return true;
 }
 
@@ -118,7 +104,7 @@ static void
 calls_forget(struct calls *w, pid_t tid)
 {
 	for (size_t i = w->len; i-- > 0;)
-		if (w->list[i].call.tid == tid)
+		if (w->list[i].tid == tid)
 			remove_call(w, i);
 }
 
@@ -127,7 +113,7 @@ static void
 calls_fail(struct calls *w, int notify, int error)
 {
 	while (w->len > 0)
-		call_answer(notify, &w->list[--w->len].call, error);
+		call_answer(notify, &w->list[--w->len], error);
 }
 
 /*
@@ -139,10 +125,10 @@ static const struct call *
 calls_last(struct calls *w, int notify)
 {
 	for (size_t i = w->len; i-- > 0;) {
-		if (!call_waits(notify, &w->list[i].call))
+		if (!call_waits(notify, &w->list[i]))
 			remove_call(w, i);
 		else if (w->list[i].doubted <= 0)
-			return &w->list[i].call;
+			return &w->list[i];
 	}
 	return NULL;
 }
@@ -257,36 +243,20 @@ daemon_receive(struct adapter *a)
 	return false;
 }
 
-/* The time in which a signal reaches the thread it is meant for. */
-#define DOUBT MILLISECONDS(5)
+/* A signal reaches the thread it is meant for in this time, mostly. */
+#define DOUBT TSPAN_MSECONDS(5)
 
 /* Descriptors taken for its listening socket where we may not look. */
 #define FD_OF_FASTCGI 0
 #define FD_OF_SYSTEMD 3
 
 /* A signal may come when the program does not look: it is repeated. */
-#define TERM_INTERVAL MILLISECONDS(1000)
+#define TERM_INTERVAL TSPAN_MSECONDS(1000)
 
 /* Such signals before SIGKILL, if the daemon, which would kill it, is gone. */
 #define TERMS_MAX 10
 
 /* --- sessions ----------------------------------------------------------- */
-
-/* Makes room for one more. Returns false if there is no memory. */
-static bool
-sessions_reserve(struct sessions *s)
-{
-	struct session *list;
-
-	if (s->len < s->room)
-		return true;
-	list = reallocarray(s->list, s->room + GROWTH, sizeof(*list));
-	if (list == NULL)
-		return false;
-	s->list = list;
-	s->room += GROWTH;
-	return true;
-}
 
 /* Ends session i; the last one takes its place. */
 static void
@@ -324,23 +294,27 @@ is_open(struct adapter *a, const struct session *s)
  * sessions are looked at seldom. Where the thread comes back anyway, the look
  * is for the case that the thread dies first.
  */
-static nanoseconds
-interval(const struct adapter *a, nanoseconds age)
+static tstamp
+interval(const struct adapter *a, tstamp age)
 {
 	static const struct {
-		nanoseconds least;
-		nanoseconds most;
+		tstamp least;
+		tstamp most;
 		int part; /* of the age */
 	} pace[] = {
-		[MANNER_UNKNOWN] = { MILLISECONDS(1), MILLISECONDS(1000), 4 },
-		[MANNER_RETURNS] = { MILLISECONDS(100), MILLISECONDS(1000), 4 },
-		[MANNER_POLLS] = { MILLISECONDS(100), MILLISECONDS(1000), 4 },
-		[MANNER_HANDS_ON] = { MILLISECONDS(1), MILLISECONDS(50), 8 },
+		[MANNER_UNKNOWN] = { TSPAN_MSECONDS(1), TSPAN_MSECONDS(1000),
+		    4 },
+		[MANNER_RETURNS] = { TSPAN_MSECONDS(100), TSPAN_MSECONDS(1000),
+		    4 },
+		[MANNER_POLLS] = { TSPAN_MSECONDS(100), TSPAN_MSECONDS(1000),
+		    4 },
+		[MANNER_HANDS_ON] = { TSPAN_MSECONDS(1), TSPAN_MSECONDS(50),
+		    8 },
 	};
-	nanoseconds wait = age / pace[a->manner].part;
+	tstamp wait = age / pace[a->manner].part;
 	/* With many sessions, looking must not take all the time. */
-	nanoseconds most =
-	    pace[a->manner].most + (nanoseconds)a->sessions.len * LOOK_EACH;
+	tstamp most =
+	    pace[a->manner].most + (tstamp)a->sessions.len * LOOK_EACH;
 
 	if (wait < pace[a->manner].least)
 		return pace[a->manner].least;
@@ -408,19 +382,13 @@ session_look(struct adapter *a, struct session *s)
 static void
 refuse_call(struct adapter *a, const struct call *c, int error)
 {
-	switch (error) {
-	case EPERM:
+	if (error == EPERM)
 		daemon_fail(a,
 		    "the client's address cannot be left in the memory of the "
 		    "program, which is not dumpable; handoff = listen would "
 		    "do without");
-	case ENOENT:
-	case ESRCH:
-		break;
-	default:
+	if (error != ENOENT && error != ESRCH)
 		call_answer(a->program.notify, c, error);
-		break;
-	}
 	calls_forget(&a->calls, c->tid);
 }
 
@@ -431,7 +399,15 @@ give_connection(struct adapter *a, const struct call *waiting)
 	const struct call c = *waiting;
 	const bool nonblocking = (c.flags & SOCK_NONBLOCK) != 0;
 	struct received *r = &a->received;
+	struct sessions *all = &a->sessions;
 	struct session s = { .serial = r->serial, .tid = c.tid };
+	/* The call returns a copy of the connection, as one act. */
+	struct seccomp_notif_addfd give = {
+		.id = c.id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (__u32)r->fd,
+		.newfd_flags = (c.flags & SOCK_CLOEXEC) != 0 ? O_CLOEXEC : 0,
+	};
 	/* Where accept() leaves the address. */
 	const struct view_part parts[2] = {
 		{ c.address, &r->peer,
@@ -441,7 +417,8 @@ give_connection(struct adapter *a, const struct call *waiting)
 	struct inherited options;
 	struct stat st = { 0 };
 
-	if (!sessions_reserve(&a->sessions)) {
+	all->list = list_reserve(all->list, all->len, &all->room, sizeof(s));
+	if (all->len == all->room) {
 		refuse_call(a, &c, ENOMEM);
 		return;
 	}
@@ -466,15 +443,16 @@ give_connection(struct adapter *a, const struct call *waiting)
 	else if (a->listener.bell != -1)
 		listener_silence(&a->listener);
 	s.inode = st.st_ino;
-	s.fd = call_give(a->program.notify, &c, r->fd);
+	s.fd = ioctl(a->program.notify, SECCOMP_IOCTL_NOTIF_ADDFD, &give);
 	if (s.fd == -1) {
+		/* EMFILE and the like are the program's trouble. */
 		refuse_call(a, &c, errno);
 		return;
 	}
 	daemon_forget(a);
 	s.began = a->now;
 	s.look_at = a->now + interval(a, 0);
-	a->sessions.list[a->sessions.len++] = s;
+	all->list[all->len++] = s;
 	calls_forget(&a->calls, c.tid);
 }
 
@@ -623,7 +601,7 @@ accept_call(struct adapter *a, struct call *c)
 	if (a->received.fd == -1)
 		(void)daemon_has_connection(a);
 	serve(a);
-	if (w->len == 0 || w->list[w->len - 1].call.id != c->id)
+	if (w->len == 0 || w->list[w->len - 1].id != c->id)
 		return;
 	/* The call waits unless the socket was made non-blocking. */
 	a->blocks = (fcntl(a->listener.fd, F_GETFL) & O_NONBLOCK) == 0;
@@ -645,6 +623,7 @@ serve_call(struct adapter *a)
 	} u = { .room = "" };
 	const struct seccomp_data *d = &u.n.data;
 	struct call c;
+	bool accepts;
 
 	/* ENOENT: it is gone already. */
 	if (ioctl(a->program.notify, SECCOMP_IOCTL_NOTIF_RECV, &u.n) == -1)
@@ -652,7 +631,6 @@ serve_call(struct adapter *a)
 	c = (struct call){
 		.id = u.n.id,
 		.tid = (pid_t)u.n.pid,
-		.accepts = d->nr == SYS_accept4 || d->nr == CALL_ACCEPT,
 		.fd = (int)d->args[0],
 		.flags = d->nr == SYS_accept4 ? (int)d->args[3] : 0,
 		.address = d->args[1],
@@ -660,9 +638,10 @@ serve_call(struct adapter *a)
 	};
 	/* The thread's former call was interrupted, or has been answered. */
 	calls_forget(&a->calls, c.tid);
-	if (!c.accepts)
+	accepts = d->nr == SYS_accept4 || d->nr == CALL_ACCEPT;
+	if (!accepts)
 		view_keep_memory(&a->memory, c.tid);
-	if (c.accepts && is_for_us(a, &c))
+	if (accepts && is_for_us(a, &c))
 		accept_call(a, &c);
 	else
 		call_answer(a->program.notify, &c, 0);
@@ -704,13 +683,13 @@ serve_tick(struct adapter *a)
 
 	/* Have the calls that are due seen the signal? */
 	for (size_t i = 0; i < a->calls.len; i++) {
-		struct waiter *x = &a->calls.list[i];
+		struct call *c = &a->calls.list[i];
 
-		if (x->doubted <= 0 || x->doubted > a->now)
+		if (c->doubted <= 0 || c->doubted > a->now)
 			continue;
 		/* On busy processors a signal may wait for long. */
-		x->doubted =
-		    view_has_signals(x->call.tid) ? a->now + AGAIN : BELIEVED;
+		c->doubted =
+		    view_has_signals(c->tid) ? a->now + DOUBT : BELIEVED;
 	}
 	for (size_t i = a->sessions.len; i-- > 0;)
 		if (list[i].look_at <= a->now && session_look(a, &list[i]))
@@ -718,24 +697,19 @@ serve_tick(struct adapter *a)
 	serve(a);
 }
 
-nanoseconds
+tstamp
 serve_next(const struct adapter *a)
 {
 	const bool gives = a->received.fd != -1 || (a->maybe && !a->stopped);
-	nanoseconds next = NEVER;
+	tstamp next = TSTAMP_NEVER;
 
 	for (size_t i = 0; i < a->sessions.len; i++)
-		if (a->sessions.list[i].look_at < next)
-			next = a->sessions.list[i].look_at;
+		next = tstamp_min(next, a->sessions.list[i].look_at);
 	/* Calls in doubt matter when there is a connection to give. */
-	for (size_t i = 0; gives && i < a->calls.len; i++) {
-		nanoseconds doubted = a->calls.list[i].doubted;
-
-		if (doubted > 0 && doubted < next)
-			next = doubted;
-	}
-	if (a->stopped && a->sessions.len == 0 && a->received.fd == -1 &&
-	    a->term_at < next)
-		next = a->term_at;
+	for (size_t i = 0; gives && i < a->calls.len; i++)
+		if (a->calls.list[i].doubted > 0)
+			next = tstamp_min(next, a->calls.list[i].doubted);
+	if (a->stopped && a->sessions.len == 0 && a->received.fd == -1)
+		next = tstamp_min(next, a->term_at);
 	return next;
 }

@@ -253,7 +253,7 @@ check_write(uint64_t to, const void *from, size_t len)
 	bool wanted = len == 0;
 
 	for (size_t i = 0; i < a.calls.len; i++) {
-		const struct call *c = &a.calls.list[i].call;
+		const struct call *c = &a.calls.list[i];
 
 		if (to == c->address && c->address != 0 && len <= c->room)
 			wanted = true;
@@ -500,7 +500,7 @@ begin(uint8_t options)
 		.raced = (options & 2) != 0,
 		.stop_signal = SIGTERM,
 		.warned = true,
-		.now = MILLISECONDS(1000),
+		.now = TSPAN_MSECONDS(1000),
 	};
 	view_init(&a.memory);
 	a.program.pidfd = (options & 4) != 0 ? PIDFD : -1;
@@ -592,12 +592,12 @@ call(uint8_t who)
 static void
 wait_for(uint8_t how)
 {
-	nanoseconds due = serve_next(&a);
+	tstamp due = serve_next(&a);
 
-	if (how < 128 && due != NEVER && due > a.now)
+	if (how < 128 && due != TSTAMP_NEVER && due > a.now)
 		a.now = due;
 	else
-		a.now += MILLISECONDS(1) << how % 8;
+		a.now += TSPAN_MSECONDS(1) << how % 8;
 	if (serve_next(&a) <= a.now)
 		serve_tick(&a);
 }
