@@ -11,8 +11,8 @@
  * program, and its exit status becomes ours.  apppool-handoff(7) tells more.
  */
 
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -27,6 +27,7 @@
 #include <limits.h>
 #include <link.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,19 +40,16 @@
 #include "sys/wire.h"
 #include "worker/worker.h"
 
-/* The source of an event. */
+/*
+ * The sources of events, in the order in which they are heard: a program that
+ * has been sent a signal is given nothing before it has seen that.
+ */
 enum source {
+	SOURCE_SIGNALS,
 	SOURCE_CALLS,
 	SOURCE_CHANNEL,
-	SOURCE_SIGNALS,
 	SOURCE_LISTENER,
 	SOURCES
-};
-
-struct sources {
-	int epoll;
-	int signals;
-	sigset_t before; /* blocked when we were started */
 };
 
 /* --- before it runs ----------------------------------------------------- */
@@ -246,77 +244,52 @@ pass_signals(struct adapter *a, int signals)
 	}
 }
 
-static void
-handle_event(
-    struct adapter *a, const struct sources *s, const struct epoll_event *e)
-{
-	switch ((enum source)e->data.u32) {
-	case SOURCE_CALLS:
-		if ((e->events & EPOLLIN) != 0)
-			serve_call(a);
-		else
-			/* No process of the program is left to call. */
-			(void)epoll_ctl(
-			    s->epoll, EPOLL_CTL_DEL, a->program.notify, NULL);
-		break;
-	case SOURCE_CHANNEL:
-		a->maybe = true;
-		serve(a);
-		break;
-	case SOURCE_LISTENER:
-		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, a->listener.fd, NULL);
-		serve_shut(a);
-		break;
-	default:
-		pass_signals(a, s->signals);
-		break;
-	}
-}
-
 static _Noreturn void
-run_loop(struct adapter *a, const struct sources *s)
+run_loop(struct adapter *a, int signals)
 {
-	const struct {
-		int fd;
-		uint32_t events;
-	} sources[SOURCES] = {
-		[SOURCE_CALLS] = { a->program.notify, EPOLLIN },
-		/* Edge-triggered: a message may have to lie there for long. */
-		[SOURCE_CHANNEL] = { a->channel,
-		    EPOLLIN | EPOLLRDHUP | EPOLLET },
-		[SOURCE_SIGNALS] = { s->signals, EPOLLIN },
-		[SOURCE_LISTENER] = { a->listener.fd, EPOLLRDHUP },
+	struct pollfd sources[SOURCES] = {
+		[SOURCE_SIGNALS] = { signals, POLLIN, 0 },
+		[SOURCE_CALLS] = { a->program.notify, POLLIN, 0 },
+		[SOURCE_CHANNEL] = { -1, POLLIN, 0 },
+		[SOURCE_LISTENER] = { a->listener.fd, POLLRDHUP, 0 },
 	};
-	struct epoll_event events[SOURCES];
-	tstamp left;
+	tspan left;
 	int n, wait;
 
-	for (enum source i = 0; i < SOURCES; i++) {
-		struct epoll_event e = { .events = sources[i].events,
-			.data.u32 = i };
-
-		if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, sources[i].fd, &e) == -1)
-			daemon_fail(a, "epoll_ctl: %s", strerror(errno));
-	}
 	for (;;) {
+		/* A message may have to lie there for long. */
+		sources[SOURCE_CHANNEL].fd =
+		    a->maybe || a->stopped ? -1 : a->channel;
 		a->now = clock_now();
 		/* Milliseconds, never too few. */
 		wait = -1;
 		if (serve_next(a) != TSTAMP_NEVER) {
-			left = serve_next(a) - a->now;
-			if (left < 0)
-				left = 0;
-			else if (left > TSPAN_MSECONDS(60000))
-				left = TSPAN_MSECONDS(60000);
-			wait = (int)((left + TSPAN_MSECONDS(1) - 1) /
-			    TSPAN_MSECONDS(1));
+			left = serve_next(a) - a->now + TSPAN_MSECONDS(1) - 1;
+			left = MIN(MAX(left, 0), TSPAN_SECONDS(60));
+			wait = (int)(left / TSPAN_MSECONDS(1));
 		}
-		n = epoll_wait(s->epoll, events, SOURCES, wait);
+		n = poll(sources, SOURCES, wait);
 		if (n == -1 && errno != EINTR)
-			daemon_fail(a, "epoll_wait: %s", strerror(errno));
+			daemon_fail(a, "poll: %s", strerror(errno));
 		a->now = clock_now();
-		for (int i = 0; i < n; i++)
-			handle_event(a, s, &events[i]);
+		for (enum source i = 0; n > 0 && i < SOURCES; i++) {
+			if (sources[i].revents == 0)
+				continue;
+			if (i == SOURCE_CHANNEL) {
+				a->maybe = true;
+				serve(a);
+			} else if (i == SOURCE_SIGNALS) {
+				pass_signals(a, signals);
+			} else if (i == SOURCE_LISTENER) {
+				sources[i].fd = -1;
+				serve_shut(a);
+			} else if ((sources[i].revents & POLLIN) != 0) {
+				serve_call(a);
+			} else {
+				/* No process of the program is left to call. */
+				sources[i].fd = -1;
+			}
+		}
 		if (serve_next(a) <= a->now)
 			serve_tick(a);
 	}
@@ -329,9 +302,8 @@ main(int argc, char **argv)
 	const char *calls = getenv(WIRE_ENV_CALLS);
 	const char *family = getenv(WIRE_ENV_FAMILY);
 	const char *library = getenv(WIRE_ENV_LIBRARY);
-	int number = AF_UNIX, notify = -1;
-	struct sources s;
-	sigset_t all;
+	int number = AF_UNIX, notify = -1, signals;
+	sigset_t all, before; /* blocked when we were started */
 
 	if (argc < 2) {
 		(void)fputs(
@@ -362,10 +334,9 @@ main(int argc, char **argv)
 	listener_ring(&a.listener);
 	/* All signals are the program's; a fault of our own ends us even so. */
 	sigfillset(&all);
-	(void)sigprocmask(SIG_BLOCK, &all, &s.before);
-	s.signals = raise_descriptor(
+	(void)sigprocmask(SIG_BLOCK, &all, &before);
+	signals = raise_descriptor(
 	    &a, signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
-	s.epoll = raise_descriptor(&a, epoll_create1(EPOLL_CLOEXEC));
 	/* Calls of this process, and of its children, may be reported there. */
 	if (calls != NULL)
 		notify = (int)strtol(calls, NULL, 10);
@@ -375,6 +346,6 @@ main(int argc, char **argv)
 		notify = raise_descriptor(&a, notify);
 	else
 		notify = -1;
-	program_start(&a, argv + 1, &s.before, notify);
-	run_loop(&a, &s);
+	program_start(&a, argv + 1, &before, notify);
+	run_loop(&a, signals);
 }
