@@ -298,7 +298,7 @@ run_loop(struct adapter *a, int signals)
 int
 main(int argc, char **argv)
 {
-	static struct adapter a = { .received.fd = -1 };
+	static struct adapter a = { .received.fd = -1, .memory.fd = -1 };
 	const char *calls = getenv(WIRE_ENV_CALLS);
 	const char *family = getenv(WIRE_ENV_FAMILY);
 	const char *library = getenv(WIRE_ENV_LIBRARY);
@@ -329,7 +329,6 @@ main(int argc, char **argv)
 	a.listener.fd = raise_descriptor(&a, a.listener.fd);
 	if (library != NULL)
 		library_execute(&a, argv + 1, library);
-	view_init(&a.memory);
 	/* A program that polls before its first accept() goes on to that. */
 	listener_ring(&a.listener);
 	/* All signals are the program's; a fault of our own ends us even so. */

@@ -36,9 +36,6 @@ struct view_memory {
 	int fd; /* -1: none */
 };
 
-/* To be called once, before the others. */
-void view_init(struct view_memory *m);
-
 /*
  * Whether the thread's descriptor is the open file behind ours; or, with an
  * inode other than 0, still the socket of that, whatever is behind ours.

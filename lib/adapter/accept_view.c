@@ -26,31 +26,20 @@
 /* Long enough for /proc/PID/fd/NUMBER. */
 #define PROC_PATH 64
 
-static struct {
-	pid_t self;
-	bool proc; /* else we see nothing: a chroot without it */
-} viewer;
-
 /* --- descriptors and threads -------------------------------------------- */
-
-void
-view_init(struct view_memory *m)
-{
-	m->pid = 0;
-	m->fd = -1;
-	viewer.self = getpid();
-	viewer.proc = access("/proc/self/fd", F_OK) == 0;
-}
 
 enum view
 view_has(pid_t tid, int its_fd, int our_fd, ino_t inode)
 {
+	static pid_t self;
 	char path[PROC_PATH];
 	struct stat st;
-	/* Mostly it is closed, which kcmp(2) tells in less time than a path. */
-	long order =
-	    syscall(SYS_kcmp, viewer.self, tid, KCMP_FILE, our_fd, its_fd);
+	long order;
 
+	if (self == 0)
+		self = getpid();
+	/* Mostly it is closed, which kcmp(2) tells in less time than a path. */
+	order = syscall(SYS_kcmp, self, tid, KCMP_FILE, our_fd, its_fd);
 	if (order == -1 && errno == EBADF)
 		return VIEW_NO;
 	if (inode == 0) {
@@ -65,7 +54,10 @@ view_has(pid_t tid, int its_fd, int our_fd, ino_t inode)
 	if (stat(path, &st) == 0)
 		return S_ISSOCK(st.st_mode) && st.st_ino == inode ? VIEW_YES
 								  : VIEW_NO;
-	return viewer.proc && errno == ENOENT ? VIEW_NO : VIEW_DENIED;
+	/* A chroot without /proc shows nothing. */
+	return errno == ENOENT && access("/proc/self/fd", F_OK) == 0
+	    ? VIEW_NO
+	    : VIEW_DENIED;
 }
 
 /* Reads /proc/TID/NAME, as much as fits into text. Returns false: none. */
@@ -144,7 +136,7 @@ view_is_killed(int pidfd)
 static bool
 is_kept(const struct view_memory *m, pid_t tid)
 {
-	char path[64];
+	char path[PROC_PATH];
 
 	if (m->fd == -1)
 		return false;
@@ -155,7 +147,7 @@ is_kept(const struct view_memory *m, pid_t tid)
 void
 view_keep_memory(struct view_memory *m, pid_t pid)
 {
-	char path[64];
+	char path[PROC_PATH];
 	int fd;
 
 	/* The program's memory is kept, and not that of its children. */

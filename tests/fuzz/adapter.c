@@ -497,12 +497,12 @@ begin(uint8_t options)
 		.listener = listeners[options & 1],
 		.program = { .pid = PROGRAM, .notify = NOTIFY },
 		.received.fd = -1,
+		.memory.fd = -1,
 		.raced = (options & 2) != 0,
 		.stop_signal = SIGTERM,
 		.warned = true,
 		.now = TSPAN_MSECONDS(1000),
 	};
-	view_init(&a.memory);
 	a.program.pidfd = (options & 4) != 0 ? PIDFD : -1;
 	if ((options & 8) != 0)
 		a.memory = (struct view_memory){ .pid = PROGRAM, .fd = MEMORY };

@@ -24,7 +24,7 @@ started(struct adapter *a, const char *path, const char *argument)
 
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, channel) ==
 	    0);
-	*a = (struct adapter){ .channel = channel[1] };
+	*a = (struct adapter){ .channel = channel[1], .memory.fd = -1 };
 	a->listener.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	sigemptyset(&none);
 	/* A process that cannot start it exits. */
