@@ -19,7 +19,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -55,32 +54,6 @@ is_executable(const char *path)
 	return false;
 }
 
-/* Finds the program as execvp(3) does. Returns NULL and errno: nowhere. */
-static const char *
-find_program(const char *name, char path[PATH_MAX])
-{
-	const char *folder = getenv("PATH");
-	int error = ENOENT;
-
-	if (folder == NULL)
-		folder = "/bin:/usr/bin";
-	if (strchr(name, '/') != NULL)
-		return is_executable(name) ? name : NULL;
-	while (folder != NULL) {
-		size_t len = strcspn(folder, ":");
-
-		(void)snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, folder,
-		    len == 0 ? "" : "/", name);
-		if (is_executable(path))
-			return path;
-		if (errno == EACCES)
-			error = EACCES;
-		folder = folder[len] == ':' ? folder + len + 1 : NULL;
-	}
-	errno = error;
-	return NULL;
-}
-
 /*
  * Tells the daemon, which shows the text as the app's last failure, and waits
  * to be killed: an exit would complete the session.
@@ -103,7 +76,7 @@ union address {
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
 	struct sockaddr_un un;
-	struct sockaddr_storage storage;
+	char bytes[sizeof(struct sockaddr_storage)];
 };
 
 /* Of a short value. */
@@ -158,37 +131,32 @@ tell_tcp(const union address *local, const union address *remote)
 	    set_variable("REMOTE_PORT", "%u", port);
 }
 
-/* Copies the path, with @ for the NUL of an abstract name; "": no name. */
-static void
-read_path(const union address *a, socklen_t len, char *text, size_t size)
+/*
+ * The path, with @ for the NUL of an abstract name, whose further NULs cannot
+ * be shown; "": no name. Behind it there are zeros.
+ */
+static const char *
+read_path(union address *a, socklen_t len)
 {
-	size_t before = offsetof(struct sockaddr_un, sun_path);
-	size_t n = len > before ? len - before : 0;
+	char *path = a->bytes + offsetof(struct sockaddr_un, sun_path);
 
-	if (n > sizeof(a->un.sun_path))
-		n = sizeof(a->un.sun_path);
-	if (n > size - 1)
-		n = size - 1;
-	memcpy(text, a->un.sun_path, n);
-	text[n] = '\0';
-	/* Further NULs of an abstract name cannot be shown. */
-	if (n > 0 && text[0] == '\0')
-		text[0] = '@';
+	if (len > offsetof(struct sockaddr_un, sun_path) && *path == '\0')
+		*path = '@';
+	return path;
 }
 
 static bool
-tell_unix(int conn, const union address *local, socklen_t local_len,
-    const union address *remote, socklen_t remote_len)
+tell_unix(int conn, union address *local, socklen_t local_len,
+    union address *remote, socklen_t remote_len)
 {
-	char path[sizeof(local->un.sun_path) + 1];
+	const char *path = read_path(remote, remote_len);
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) == -1)
 		return false;
-	read_path(local, local_len, path, sizeof(path));
 	if (!set_variable("PROTO", "UNIX") ||
-	    !set_variable("UNIXLOCALPATH", "%s", path) ||
+	    !set_variable("UNIXLOCALPATH", "%s", read_path(local, local_len)) ||
 	    !set_variable("UNIXLOCALUID", "%u", (unsigned)getuid()) ||
 	    !set_variable("UNIXLOCALGID", "%u", (unsigned)getgid()) ||
 	    !set_variable("UNIXLOCALPID", "%d", (int)getpid()) ||
@@ -196,7 +164,6 @@ tell_unix(int conn, const union address *local, socklen_t local_len,
 	    !set_variable("UNIXREMOTEEGID", "%u", (unsigned)peer.gid) ||
 	    !set_variable("UNIXREMOTEPID", "%d", (int)peer.pid))
 		return false;
-	read_path(remote, remote_len, path, sizeof(path));
 	return path[0] == '\0' ||
 	    (set_variable("UNIXREMOTEPATH", "%s", path) &&
 		set_variable("REMOTE_ADDR", "%s", path));
@@ -234,7 +201,7 @@ tell_peer(int conn)
 
 /* Becomes the program, if the connection can be its input and output. */
 static void
-become_program(const char *path, char **command, int conn)
+become_program(char **command, int conn)
 {
 	int flags = fcntl(conn, F_GETFL), off = 0;
 
@@ -244,9 +211,16 @@ become_program(const char *path, char **command, int conn)
 	/* A program that reads a stream has no use for credentials. */
 	(void)setsockopt(conn, SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
 	/* Standard error is the log. */
-	if (dup2(conn, STDIN_FILENO) != -1 && dup2(conn, STDOUT_FILENO) != -1)
-		/* The socket to the daemon and conn are close-on-exec. */
-		(void)execv(path, command);
+	if (dup2(conn, STDIN_FILENO) == -1 || dup2(conn, STDOUT_FILENO) == -1)
+		return;
+	/*
+	 * The socket to the daemon and conn are close-on-exec. execvp(3) would
+	 * give a file of unknown format to a shell.
+	 */
+	if (strchr(command[0], '/') != NULL)
+		(void)execv(command[0], command);
+	else
+		(void)execvp(command[0], command);
 }
 
 int
@@ -259,8 +233,6 @@ main(int argc, char **argv)
 		"TCPREMOTEPORT", "UNIXLOCALGID", "UNIXLOCALPATH",
 		"UNIXLOCALPID", "UNIXLOCALUID", "UNIXREMOTEEGID",
 		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
-	char buf[PATH_MAX];
-	const char *path;
 	sigset_t none;
 	int conn;
 
@@ -276,8 +248,8 @@ main(int argc, char **argv)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	path = find_program(argv[1], buf);
-	if (path == NULL)
+	/* Of a program in PATH that is known when it is executed. */
+	if (strchr(argv[1], '/') != NULL && !is_executable(argv[1]))
 		fail_program(argv[1], errno);
 	/*
 	 * All that can be done before a client waits for it. The program may
@@ -298,7 +270,7 @@ main(int argc, char **argv)
 		err(EX_OSERR, "the socket of the daemon");
 	conn = apppool_accept();
 	if (conn != -1) {
-		become_program(path, argv + 1, conn);
+		become_program(argv + 1, conn);
 		fail_program(argv[1], errno);
 	}
 	if (errno != ESHUTDOWN)
