@@ -1,14 +1,7 @@
-/*
- * libconfuse parses the values that the prescan has found in each file, and so
- * meets neither an unknown name nor a mistake. It ends the process when it gets
- * no memory: see source_affordable().
- */
+/* A file, and the files that it includes. */
 
-#include <assert.h>
 #include <errno.h>
 #include <glob.h>
-
-#include <confuse.h>
 
 #include "conf/room.h"
 
@@ -23,66 +16,6 @@ struct parser {
 	unsigned depth;
 	unsigned files; /* that were included */
 };
-
-/* ---- one file ---- */
-
-/*
- * Callbacks of libconfuse are given no pointer of ours. Values come in the
- * order of the file: so they are those of the first statement that lacks some.
- */
-static struct {
-	struct findings *findings;
-	struct stmt *stmt;
-} reading;
-
-static int
-on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
-{
-	struct stmt *s = reading.stmt;
-
-	(void)cfg;
-	(void)opt;
-	while (s != NULL && s->len == s->size)
-		s = STAILQ_NEXT(s, next);
-	assert(s != NULL);
-	s->values[s->len++] = arena_strdup(reading.findings->arena, value);
-	reading.stmt = s;
-	/* libconfuse keeps a copy of this instead of the value. */
-	*(const char **)result = "";
-	return 0;
-}
-
-/* Something that the prescan does not know of: libconfuse stops here. */
-static void __attribute__((format(printf, 2, 0)))
-on_error(cfg_t *cfg, const char *fmt, va_list ap)
-{
-	(void)cfg;
-	findings_mistake(reading.findings, reading.stmt->where, "%s: %s",
-	    reading.stmt->name,
-	    arena_vprintf(reading.findings->arena, fmt, ap));
-}
-
-/* Adds the statements of a file, with their values, to out. */
-static void
-parse_values(struct parser *p, struct source *source, struct stmts *out)
-{
-	cfg_opt_t options[] = { CFG_STR_CB(PRESCAN_VALUE, NULL, CFGF_NODEFAULT,
-				    on_value),
-		CFG_END() };
-	const char *text = prescan(source, p->findings, out);
-	cfg_t *cfg = cfg_init(options, CFGF_NONE);
-
-	if (cfg == NULL)
-		fatal("no memory for the configuration");
-	reading.findings = p->findings;
-	reading.stmt = STAILQ_FIRST(out);
-	cfg_set_error_function(cfg, on_error);
-	if (cfg_parse_buf(cfg, text) != CFG_SUCCESS)
-		assert(p->findings->mistakes > 0);
-	cfg_free(cfg);
-}
-
-/* ---- includes ---- */
 
 /* The source of that path, read if it is new. */
 static struct source *
@@ -208,7 +141,7 @@ add_source(struct parser *p, struct source *source)
 	const unsigned depth = p->depth++;
 	struct stmt *s;
 
-	parse_values(p, source, &stmts);
+	prescan(source, p->findings, &stmts);
 	p->open[depth] = source;
 	p->given[depth] =
 	    arena_alloc(p->findings->arena, options_global_len, sizeof(bool));
@@ -222,7 +155,7 @@ add_source(struct parser *p, struct source *source)
 				STAILQ_INSERT_TAIL(&p->out->stmts, s, next);
 			continue;
 		}
-		if (s->size == 0)
+		if (s->len == 0)
 			include_wrong(p, s, "", "no file is named");
 		for (size_t i = 0; i < s->len; i++) {
 			const char *why = NULL;

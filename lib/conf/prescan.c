@@ -1,20 +1,23 @@
 /*
- * One look at a file before libconfuse has it, which stops at its first
- * mistake, miscounts lines behind comments and takes a missing '}' for the end
- * of the file. The prescan reads the words and signs of the file as
- *libconfuse's scanner has them where that does what a reader expects, and finds
- *the statements
+ * The statements of a file. libconfuse itself would stop at its first mistake,
+ * miscount lines behind comments and take a missing '}' for the end of the
+ * file. The prescan reads the words and signs as libconfuse's scanner has them
+ * where that does what a reader expects, and finds
  *
  *	NAME = VALUE, NAME += { VALUE, ... }, NAME(VALUE, ...),
  *	NAME { ... }, NAME "TITLE" { ... }
  *
  * It tells which names are unknown or in the wrong place and what cannot be a
- * statement at all, and leaves the values of the others to libconfuse.
+ * statement at all. libconfuse parses each value of the others, and so meets
+ * neither an unknown name nor a mistake. It ends the process when it gets no
+ * memory: see source_affordable().
  */
 
 #include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
+
+#include <confuse.h>
 
 #include "conf/room.h"
 
@@ -35,8 +38,7 @@ struct prescan {
 	struct stmt *section; /* the innermost that is open, or NULL */
 	unsigned depth; /* of it */
 	struct stmts *stmts;
-	char *values; /* the end of the text for libconfuse */
-	size_t room; /* bytes behind it */
+	cfg_t *cfg; /* of libconfuse, to parse one value after the other */
 };
 
 static struct where
@@ -340,19 +342,30 @@ reject(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 
 /* ---- statements ---- */
 
-/*
- * Bare words get quotes: libconfuse drops a '*' or '+' in them and takes the
- * parts around it for two values. A backslash at the end of a line goes with
- * the line end, which may be one of Windows.
- */
+/* What the prescan does not refuse: the value is a mistake, told once. */
 static void
-value_put(struct prescan *p, const struct token *t)
+value_error(cfg_t *cfg, const char *fmt, va_list ap)
+{
+	(void)cfg;
+	(void)fmt;
+	(void)ap;
+}
+
+/*
+ * The value of the token, as libconfuse parses it. Bare words get quotes:
+ * libconfuse drops a '*' or '+' in them and takes the parts around it for two
+ * values. A backslash at the end of a line goes with the line end, which may be
+ * one of Windows.
+ */
+static char *
+value_of(struct prescan *p, const struct token *t)
 {
 	bool word = t->kind == TOKEN_WORD;
-	char *out =
-	    stpcpy(p->values, word ? PRESCAN_VALUE "=\"" : PRESCAN_VALUE "=");
+	struct arena *a = p->findings->arena;
+	/* A sign may get a backslash. */
+	char *text = arena_alloc(a, 2 * t->len + sizeof("v=\"\"\n"), 1);
+	char *out = stpcpy(text, word ? "v=\"" : "v=");
 
-	assert(2 * t->len + sizeof(PRESCAN_VALUE "=\"\"\n") < p->room);
 	for (size_t i = 0; i < t->len; i++) {
 		bool escape = t->text[i] == '\\';
 		size_t next = escape && t->text[i + 1] == '\r' ? i + 2 : i + 1;
@@ -367,23 +380,22 @@ value_put(struct prescan *p, const struct token *t)
 			i++;
 		*out++ = t->text[i];
 	}
-	out = stpcpy(out, word ? "\"\n" : "\n");
-	p->room -= (size_t)(out - p->values);
-	p->values = out;
+	strcpy(out, word ? "\"\n" : "\n");
+	if (cfg_parse_buf(p->cfg, text) != CFG_SUCCESS)
+		findings_mistake(p->findings, where_of(p, t->line),
+		    "cannot read the value %.*s", TOKEN_SHOW(t));
+	return arena_strdup(a, cfg_getstr(p->cfg, "v"));
 }
 
 /* Adds the statement at p->at, whose values stand among the tokens to last. */
 static void
 stmt_add(struct prescan *p, struct stmt *s, const struct token *last)
 {
-	for (const struct token *t = p->at + 1; t <= last; t++) {
-		if (token_is_text(t)) {
-			value_put(p, t);
-			s->size++;
-		}
-	}
-	s->values =
-	    arena_alloc(p->findings->arena, s->size + 1, sizeof(*s->values));
+	s->values = arena_alloc(
+	    p->findings->arena, (size_t)(last - p->at) + 1, sizeof(*s->values));
+	for (const struct token *t = p->at + 1; t <= last; t++)
+		if (token_is_text(t))
+			s->values[s->len++] = value_of(p, t);
 	STAILQ_INSERT_TAIL(p->stmts, s, next);
 }
 
@@ -567,22 +579,22 @@ open_section(struct prescan *p, size_t brace)
 	p->at += brace + 1;
 }
 
-char *
+void
 prescan(
     const struct source *source, struct findings *findings, struct stmts *out)
 {
-	size_t room =
-	    4 * source->len + 64; /* a sign and a word have two bytes */
-	char *text = arena_alloc(findings->arena, room, 1);
+	cfg_opt_t options[] = { CFG_STR("v", "", CFGF_NONE), CFG_END() };
 	struct prescan p = { .source = source,
 		.findings = findings,
 		.next = source->text,
 		.line = 1,
 		.stmts = out,
-		.values = stpcpy(text, "\n"),
-		.room = room - 1 };
+		.cfg = cfg_init(options, CFGF_NONE) };
 	int line;
 
+	if (p.cfg == NULL)
+		fatal("no memory for the configuration");
+	cfg_set_error_function(p.cfg, value_error);
 	p.at = read_tokens(&p);
 	while (p.at->kind != TOKEN_END) {
 		struct token *t = p.at;
@@ -631,5 +643,5 @@ prescan(
 		findings_mistake(findings, where_of(&p, line),
 		    "missing '}' at the end of the file ('{' is of line %d)",
 		    p.section->where.line);
-	return text;
+	cfg_free(p.cfg);
 }

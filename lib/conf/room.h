@@ -264,7 +264,7 @@ enum form {
 	FORM_TITLED
 };
 
-/* A statement, without its values until libconfuse has parsed it. */
+/* A statement. */
 struct stmt {
 	STAILQ_ENTRY(stmt) next;
 	const char *name;
@@ -276,8 +276,7 @@ struct stmt {
 	/* Of a section: left out with all in it; lacks wrong statements. */
 	bool blank;
 	bool gaps;
-	char **values; /* of a section: its title; len so far, and a NULL */
-	size_t size; /* how many there will be */
+	char **values; /* of a section: its title */
 	size_t len;
 };
 
@@ -290,19 +289,13 @@ STAILQ_HEAD(stmts, stmt);
 bool names_check(
     struct findings *f, const struct stmt *s, const struct token *t);
 
-/* --- prescan.c: the statements of a file, before libconfuse has it -------- */
+/* --- prescan.c: the statements of a file ---------------------------------- */
 
-/* The option whose values, for libconfuse, are those of the file. */
-#define PRESCAN_VALUE "v"
-
-/*
- * Adds the statements of a file to out, and returns the text with their values,
- * titles among them, that libconfuse is to parse.
- */
-char *prescan(
+/* Adds the statements of a file, with their values, to out. */
+void prescan(
     const struct source *source, struct findings *findings, struct stmts *out);
 
-/* --- parse.c: a file, and what it includes, with all values --------------- */
+/* --- parse.c: a file, and what it includes -------------------------------- */
 
 struct parse {
 	struct source *sources; /* in the order they were read */
