@@ -319,8 +319,8 @@ build_where(
 }
 
 void
-build_say(const struct build *b, const struct conf_app *app,
-    enum build_said said, const char *option, const char *fmt, ...)
+build_say(const struct build *b, const struct conf_app *app, enum said said,
+    const char *option, const char *fmt, ...)
 {
 	struct where where = build_where(b, app, option);
 	const char *what = app != NULL ? "app" : "option";
@@ -331,12 +331,22 @@ build_say(const struct build *b, const struct conf_app *app,
 	va_start(ap, fmt);
 	text = arena_vprintf(b->findings->arena, fmt, ap);
 	va_end(ap);
-	if (said == SAID_MISTAKE)
-		findings_mistake(
-		    b->findings, where, "%s '%s': %s", what, name, text);
-	else
-		findings_outside(b->findings, said == SAID_DOUBT, where,
-		    "%s '%s': %s", what, name, text);
+	findings_say(b->findings, said, where, "%s '%s': %s", what, name, text);
+}
+
+void
+build_break(const struct build *b, struct conf_app *app, struct where where,
+    const char *fmt, ...)
+{
+	const char *why;
+	va_list ap;
+
+	va_start(ap, fmt);
+	why = arena_vprintf(b->arena, fmt, ap);
+	va_end(ap);
+	findings_say(
+	    b->findings, SAID_OUTSIDE, where, "app '%s': %s", app->name, why);
+	type_break(app, b->arena, why);
 }
 
 bool

@@ -55,6 +55,16 @@ check_needs(const struct build *b, const struct conf_app *app,
 }
 
 static void
+check_http(const struct build *b, const struct conf_app *app,
+    const char *option, bool used)
+{
+	if (used && app->refusal.protocol != CONF_PROTOCOL_HTTP &&
+	    both_sound(b, app, option, "protocol"))
+		build_say(b, app, SAID_MISTAKE, option,
+		    "%s needs protocol = http", option);
+}
+
+static void
 check_required(const struct build *b, const struct conf_app *app)
 {
 	if (app->program.command[0] == NULL && build_sound(b, app, "command"))
@@ -178,15 +188,8 @@ check_one_app(struct build *b, struct conf_app *app)
 	check_common(b, app, "environment", app->program.environment);
 	check_needs(b, app, "wait_for_request", app->parking.wait_for_request,
 	    "wait_for_data", app->parking.wait_for_data);
-	if (app->refusal.tell_failures &&
-	    app->refusal.protocol != CONF_PROTOCOL_HTTP &&
-	    both_sound(b, app, "tell_failures", "protocol"))
-		build_say(b, app, SAID_MISTAKE, "tell_failures",
-		    "tell_failures needs protocol = http");
-	if (app->load_report && app->refusal.protocol != CONF_PROTOCOL_HTTP &&
-	    both_sound(b, app, "load_report", "protocol"))
-		build_say(b, app, SAID_MISTAKE, "load_report",
-		    "load_report needs protocol = http");
+	check_http(b, app, "tell_failures", app->refusal.tell_failures);
+	check_http(b, app, "load_report", app->load_report);
 	check_needs(b, app, "slow_signal", app->slow_signal != 0,
 	    "slow_timeout", o->slow_timeout != 0);
 	check_needs(b, app, "queue", o->private_queue, "prefetch",
@@ -423,7 +426,7 @@ check_folder(
 		    : arena_printf(a, "directory %s cannot be made in %s: %s",
 			  run, parent, strerror(error));
 	}
-	findings_outside(b->findings, false, where, "%s: %s", what, fault);
+	findings_say(b->findings, SAID_OUTSIDE, where, "%s: %s", what, fault);
 }
 
 static void
@@ -461,8 +464,8 @@ check_files(struct build *b)
 		if (ownfile_open(path, files[i].kind, OWNFILE_LOOK, 0, why) ==
 			-1 &&
 		    why[0] != '\0')
-			findings_outside(
-			    b->findings, false, where, "%s: %s", what, why);
+			findings_say(b->findings, SAID_OUTSIDE, where, "%s: %s",
+			    what, why);
 	}
 }
 
@@ -535,15 +538,6 @@ check_listens(const struct outside *o, const char *option,
 
 /* ---- programs, folders and limits of an app ---- */
 
-/* The path seen from outside of the app's root directory. */
-static const char *
-seen_from_here(const struct outside *o, const char *path)
-{
-	if (o->app->program.chroot == NULL)
-		return path;
-	return arena_printf(o->a, "%s%s", o->app->program.chroot, path);
-}
-
 /*
  * Reports a program that nobody could execute. What its user may not, and an
  * interpreter that is missing, the start of a process tells exactly.
@@ -558,7 +552,7 @@ check_program(const struct outside *o)
 
 	if (command[0] == NULL || command[0][0] != '/')
 		return;
-	path = seen_from_here(o, command[0]);
+	path = resolve_outside(o->a, o->app, command[0]);
 	exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode))
 		why = "is not a regular file";
@@ -599,7 +593,7 @@ check_argument(const struct outside *o, const char *text)
 {
 	const char *directory = o->app->program.directory;
 	const char *path =
-	    seen_from_here(o, source_join(o->a, directory, text));
+	    resolve_outside(o->a, o->app, source_join(o->a, directory, text));
 	const char *beside = source_join(
 	    o->a, build_where(o->b, o->app, "command").source->dir, text);
 	struct stat st;
@@ -675,7 +669,7 @@ static void
 check_programs(const struct outside *o)
 {
 	const struct conf_program *p = &o->app->program;
-	const char *directory = seen_from_here(o, p->directory);
+	const char *directory = resolve_outside(o->a, o->app, p->directory);
 	int error = p->chroot != NULL ? folder_error(p->chroot, X_OK) : 0;
 
 	if (error != 0) {

@@ -92,18 +92,6 @@ take_user(
 	return true;
 }
 
-/* Breaks the app for a name that nobody has. */
-static void
-break_app(struct build *b, struct conf_app *app, struct where where,
-    const char *what, const char *name)
-{
-	const char *why = why_unknown();
-
-	findings_outside(b->findings, false, where, "app '%s': %s '%s': %s",
-	    app->name, what, name, why);
-	type_break(app, b->arena, "%s '%s': %s", what, name, why);
-}
-
 /* ---- identities ---- */
 
 /*
@@ -128,15 +116,15 @@ identity_as_root(struct build *b, struct conf_app *app)
 			b->conf->nobody_by_default = true;
 	}
 	if (!take_user(b, user, group != NULL, id)) {
-		break_app(b, app,
+		build_break(b, app,
 		    build_where(b, p->user != NULL ? app : NULL, "user"),
-		    "user", user);
+		    "user '%s': %s", user, why_unknown());
 		return;
 	}
 	id->change = true;
 	if (group != NULL && !find_group(group, &id->gid))
-		break_app(
-		    b, app, build_where(b, own_group, "group"), "group", group);
+		build_break(b, app, build_where(b, own_group, "group"),
+		    "group '%s': %s", group, why_unknown());
 	for (int room = 32; room <= 2 * NGROUPS_MAX;
 	     room = len > room ? len : room * 2) {
 		len = room;
@@ -213,14 +201,14 @@ resolve_owner(struct build *b, struct conf_app *app)
 	if (l->user != NULL) {
 		u = find_user(l->user);
 		if (u == NULL)
-			break_app(b, app, build_where(b, app, "socket_user"),
-			    "socket_user", l->user);
+			build_break(b, app, build_where(b, app, "socket_user"),
+			    "socket_user '%s': %s", l->user, why_unknown());
 		else
 			l->uid = u->pw_uid;
 	}
 	if (l->group != NULL && !find_group(l->group, &l->gid))
-		break_app(b, app, build_where(b, app, "socket_group"),
-		    "socket_group", l->group);
+		build_break(b, app, build_where(b, app, "socket_group"),
+		    "socket_group '%s': %s", l->group, why_unknown());
 }
 
 /*
@@ -329,10 +317,9 @@ resolve_adapter(struct build *b, struct conf_app *app)
 	if (access(app->program.adapter, X_OK) == 0)
 		return;
 	app->program.adapter = NULL;
-	build_say(b, app, SAID_OUTSIDE, "handoff",
+	build_break(b, app, build_where(b, app, "handoff"),
 	    "%s is not in %s: it is installed with the daemon", name,
 	    CONF_LIBEXECDIR);
-	type_break(app, b->arena, "%s is not in %s", name, CONF_LIBEXECDIR);
 }
 
 /* ---- programs ---- */
@@ -351,14 +338,21 @@ app_path(const struct conf_app *app)
 	return path != NULL && *path != '\0' ? path : plain_path;
 }
 
+const char *
+resolve_outside(struct arena *a, const struct conf_app *app, const char *path)
+{
+	return app->program.chroot == NULL
+	    ? path
+	    : arena_printf(a, "%s%s", app->program.chroot, path);
+}
+
 /* The mode of the regular file at a path of the app; 0: there is none. */
 static mode_t
 mode_of(struct arena *a, const struct conf_app *app, const char *path)
 {
 	struct stat st;
 
-	if (app->program.chroot != NULL)
-		path = arena_printf(a, "%s%s", app->program.chroot, path);
+	path = resolve_outside(a, app, path);
 	return stat(path, &st) == 0 && S_ISREG(st.st_mode) ? st.st_mode : 0;
 }
 
@@ -416,7 +410,6 @@ static void
 resolve_program(struct build *b, struct conf_app *app)
 {
 	struct conf_program *p = &app->program;
-	const char *why;
 	char *name, *filled;
 
 	p->directory = source_join(b->arena, start_of(b, app, "directory"),
@@ -435,9 +428,8 @@ resolve_program(struct build *b, struct conf_app *app)
 	if (p->command[0] != NULL)
 		return;
 	p->command[0] = name;
-	why = not_in_path(b, app, name);
-	build_say(b, app, SAID_OUTSIDE, "command", "%s", why);
-	type_break(app, b->arena, "%s", why);
+	build_break(b, app, build_where(b, app, "command"), "%s",
+	    not_in_path(b, app, name));
 }
 
 static void

@@ -103,15 +103,18 @@ struct findings {
 	size_t mistakes;
 };
 
-void findings_mistake(struct findings *f, struct where where, const char *fmt,
-    ...) __attribute__((format(printf, 3, 4)));
+/* The kinds of findings. */
+enum said {
+	SAID_MISTAKE, /* in the file */
+	SAID_OUTSIDE, /* of it: by flags a mistake, a warning or nothing */
+	SAID_DOUBT, /* likewise, but never a mistake */
+};
 
-/*
- * Adds what is wrong outside of the file: by flags a mistake, a warning or
- * nothing. A doubt is never a mistake.
- */
-void findings_outside(struct findings *f, bool doubt, struct where where,
+void findings_say(struct findings *f, enum said said, struct where where,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+#define findings_mistake(f, where, ...) \
+	findings_say(f, SAID_MISTAKE, where, __VA_ARGS__)
 
 /* Writes all to the report, each once, sorted by file and line. */
 void findings_report(
@@ -199,8 +202,7 @@ bool type_bad(const struct input *in, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Marks an app that cannot run, and why; the first reason is kept. */
-void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void type_break(struct conf_app *app, struct arena *a, const char *why);
 
 /* type_address.c */
 extern const struct type type_listen, type_limit;
@@ -342,17 +344,15 @@ enum build_level build_level(
 struct where build_where(
     const struct build *b, const struct conf_app *app, const char *option);
 
-/* The kinds of findings: see findings_mistake(), findings_outside(). */
-enum build_said {
-	SAID_MISTAKE,
-	SAID_OUTSIDE,
-	SAID_DOUBT,
-};
-
 /* Reports it there, behind "app 'NAME': " or "option 'NAME': ". */
 void build_say(const struct build *b, const struct conf_app *app,
-    enum build_said said, const char *option, const char *fmt, ...)
+    enum said said, const char *option, const char *fmt, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* Reports what is wrong outside of the file, and breaks the app for it. */
+void build_break(const struct build *b, struct conf_app *app,
+    struct where where, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Whether it is a value to rely on: false if a mistake made it the default. */
 bool build_sound(
@@ -361,6 +361,10 @@ bool build_sound(
 /* --- resolve.c: what values mean on this machine -------------------------- */
 
 void resolve_conf(struct build *b);
+
+/* The path of the app seen from outside of its root directory. */
+const char *resolve_outside(
+    struct arena *a, const struct conf_app *app, const char *path);
 
 /* The absolute path of a program in PATH, or NULL. */
 char *resolve_search(

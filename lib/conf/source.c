@@ -162,19 +162,26 @@ struct finding {
 	const char *text;
 };
 
-static void __attribute__((format(printf, 4, 0)))
-findings_add(struct findings *f, bool mistake, struct where where,
-    const char *fmt, va_list ap)
+void
+findings_say(struct findings *f, enum said said, struct where where,
+    const char *fmt, ...)
 {
+	bool strict = (f->flags & CONF_OUTSIDE_STRICT) != 0;
+	bool mistake = said == SAID_MISTAKE || (said == SAID_OUTSIDE && strict);
 	char text[TEXT_MAX + 4];
+	va_list ap;
 
-	if (mistake)
-		f->mistakes++;
+	if (said != SAID_MISTAKE && !strict &&
+	    (f->flags & CONF_OUTSIDE_WARN) == 0)
+		return;
+	f->mistakes += mistake;
 	if (f->len >= FINDINGS_MAX)
 		return;
+	va_start(ap, fmt);
 	/* Quoted parts may hold line ends, terminal commands, megabytes. */
 	if (vsnprintf(text, sizeof(text), fmt, ap) > TEXT_MAX)
 		strcpy(text + TEXT_MAX, "...");
+	va_end(ap);
 	for (char *p = text; *p != '\0'; p++)
 		if (iscntrl((unsigned char)*p))
 			*p = '?';
@@ -182,30 +189,6 @@ findings_add(struct findings *f, bool mistake, struct where where,
 	f->list[f->len] = (struct finding){ where, f->len, mistake,
 		arena_strdup(f->arena, text) };
 	f->len++;
-}
-
-void
-findings_mistake(struct findings *f, struct where where, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	findings_add(f, true, where, fmt, ap);
-	va_end(ap);
-}
-
-void
-findings_outside(
-    struct findings *f, bool doubt, struct where where, const char *fmt, ...)
-{
-	bool strict = (f->flags & CONF_OUTSIDE_STRICT) != 0;
-	va_list ap;
-
-	if (!strict && (f->flags & CONF_OUTSIDE_WARN) == 0)
-		return;
-	va_start(ap, fmt);
-	findings_add(f, strict && !doubt, where, fmt, ap);
-	va_end(ap);
 }
 
 static int

@@ -148,6 +148,7 @@ parse_host(const struct input *in, void *base, const char *text,
 	char *host =
 	    arena_strndup(in->arena, start, (size_t)(colon - start) - brackets);
 	int rc = listen_resolve(in, host, colon + 1, true, out);
+	const char *why;
 
 	/* A name, or an address that is misspelt. */
 	if (rc == EAI_NONAME &&
@@ -161,11 +162,11 @@ parse_host(const struct input *in, void *base, const char *text,
 	if (!inside && !in->option->in_app)
 		return type_bad(in, "address '%s': %s", text, gai_strerror(rc));
 	if (!inside) {
-		findings_outside(in->findings, false, in->where,
-		    "option '%s': address '%s': %s", in->option->name, text,
-		    gai_strerror(rc));
-		type_break(base, in->arena, "address '%s': %s", text,
-		    gai_strerror(rc));
+		why = arena_printf(
+		    in->arena, "address '%s': %s", text, gai_strerror(rc));
+		findings_say(in->findings, SAID_OUTSIDE, in->where,
+		    "option '%s': %s", in->option->name, why);
+		type_break(base, in->arena, why);
 	}
 	(void)listen_add(
 	    in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));

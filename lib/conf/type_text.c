@@ -29,15 +29,10 @@ type_bad(const struct input *in, const char *fmt, ...)
 }
 
 void
-type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
+type_break(struct conf_app *app, struct arena *a, const char *why)
 {
-	va_list ap;
-
-	if (app->broken != NULL)
-		return;
-	va_start(ap, fmt);
-	app->broken = arena_vprintf(a, fmt, ap);
-	va_end(ap);
+	if (app->broken == NULL)
+		app->broken = arena_strdup(a, why);
 }
 
 /* The text as libconfuse reads it back. */
