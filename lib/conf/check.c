@@ -370,15 +370,6 @@ check_delays(struct build *b)
 	}
 }
 
-/* The app (NULL: a global option) that refers to something outside the file. */
-struct outside {
-	struct build *b;
-	struct arena *a; /* of the findings */
-	const struct conf_app *app;
-	const char *what; /* "app 'NAME'", "option 'counter'" */
-	bool (*is_ours)(const struct conf_listen *);
-};
-
 /* ---- files that the daemon makes itself ---- */
 
 /* Returns 0, or the errno of that access to a folder. */
@@ -394,10 +385,13 @@ folder_error(const char *folder, int how)
 	return access(folder, how) == -1 ? errno : 0;
 }
 
-/* Checks the folder of a file that the daemon will make; NULL path: none. */
+/*
+ * Checks the folder of a file that the daemon will make. detail: what stands
+ * before the fault; path NULL: none.
+ */
 static void
-check_folder(
-    struct build *b, struct where where, const char *what, const char *path)
+check_folder(const struct build *b, const struct conf_app *app,
+    const char *option, const char *detail, const char *path)
 {
 	static const char run[] = CONF_DEFAULT_FOLDER;
 	struct arena *a = b->findings->arena;
@@ -426,11 +420,11 @@ check_folder(
 		    : arena_printf(a, "directory %s cannot be made in %s: %s",
 			  run, parent, strerror(error));
 	}
-	findings_say(b->findings, SAID_OUTSIDE, where, "%s: %s", what, fault);
+	build_say(b, app, SAID_OUTSIDE, option, "%s%s", detail, fault);
 }
 
 static void
-check_files(struct build *b)
+check_files(const struct build *b)
 {
 	const struct {
 		const char *option;
@@ -443,20 +437,15 @@ check_files(struct build *b)
 	};
 	char why[OWNFILE_WHY];
 
-	check_folder(b, build_where(b, NULL, "control"),
-	    build_level(b, NULL, "control") != LEVEL_PRESET
-		? "option 'control'"
-		: "option 'control', which is not set",
+	check_folder(b, NULL, "control",
+	    build_level(b, NULL, "control") != LEVEL_PRESET ? "" : "not set, ",
 	    b->conf->control);
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		struct where where = build_where(b, NULL, files[i].option);
 		const char *path = files[i].path;
-		const char *what = arena_printf(
-		    b->findings->arena, "option '%s'", files[i].option);
 
 		if (path == NULL)
 			continue;
-		check_folder(b, where, what, path);
+		check_folder(b, NULL, files[i].option, "", path);
 		/* The dump itself replaces whatever has its name. */
 		if (path == b->conf->dump_file)
 			path = arena_printf(b->findings->arena, "%.*s/.",
@@ -464,8 +453,8 @@ check_files(struct build *b)
 		if (ownfile_open(path, files[i].kind, OWNFILE_LOOK, 0, why) ==
 			-1 &&
 		    why[0] != '\0')
-			findings_say(b->findings, SAID_OUTSIDE, where, "%s: %s",
-			    what, why);
+			build_say(
+			    b, NULL, SAID_OUTSIDE, files[i].option, "%s", why);
 	}
 }
 
@@ -473,8 +462,8 @@ check_files(struct build *b)
 
 /* Reports an address under the ports that this process may bind. */
 static void
-check_port(
-    const struct outside *o, const char *option, const struct conf_listen *l)
+check_port(const struct build *b, const struct conf_app *app,
+    const char *option, const struct conf_listen *l)
 {
 	const struct sockaddr_in *in = (const void *)&l->addr;
 	struct __user_cap_header_struct header = {
@@ -495,41 +484,41 @@ check_port(
 	    (syscall(SYS_capget, &header, sets) == 0 &&
 		(sets[0].effective & 1U << CAP_NET_BIND_SERVICE) != 0))
 		return;
-	build_say(o->b, o->app, SAID_OUTSIDE, option,
+	build_say(b, app, SAID_OUTSIDE, option,
 	    "address %s: ports under %u are for root, or need "
 	    "CAP_NET_BIND_SERVICE",
 	    l->text, first);
 }
 
 static void
-check_listens(const struct outside *o, const char *option,
-    const struct conf_listen *list, size_t len)
+check_listens(const struct build *b, const struct conf_app *app,
+    const char *option, const struct conf_listen *list, size_t len)
 {
 	struct listener_spec spec;
 	const char *why = "";
 
 	for (size_t i = 0; i < len; i++)
-		check_folder(o->b, build_where(o->b, o->app, option),
-		    arena_printf(o->a, "%s: %s", o->what, list[i].text),
-		    list[i].kind == CONF_LISTEN_UNIX
-			? conf_listen_name(&list[i])
-			: NULL);
+		if (list[i].kind == CONF_LISTEN_UNIX)
+			check_folder(b, app, option,
+			    arena_printf(
+				b->findings->arena, "%s: ", list[i].text),
+			    conf_listen_name(&list[i]));
 	/* A daemon that starts will find out by binding. */
-	if ((o->b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
+	if ((b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
 		return;
 	for (const struct conf_listen *l = list; l < list + len; l++) {
 		if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
 			continue;
-		check_port(o, option, l);
+		check_port(b, app, option, l);
 		conf_listen_spec(l, &spec);
 		if (listener_probe(&spec, &why) == 0)
 			continue;
 		if (errno != EADDRINUSE)
-			build_say(o->b, o->app, SAID_OUTSIDE, option,
+			build_say(b, app, SAID_OUTSIDE, option,
 			    "address %s: %s: %s", l->text, why,
 			    strerror(errno));
-		else if (o->is_ours == NULL || !o->is_ours(l))
-			build_say(o->b, o->app, SAID_OUTSIDE, option,
+		else if (b->is_ours == NULL || !b->is_ours(l))
+			build_say(b, app, SAID_OUTSIDE, option,
 			    "somebody else listens on %s; ss %s tells who",
 			    l->text,
 			    l->kind == CONF_LISTEN_UNIX ? "-lxp" : "-ltnp");
@@ -543,16 +532,16 @@ check_listens(const struct outside *o, const char *option,
  * interpreter that is missing, the start of a process tells exactly.
  */
 static void
-check_program(const struct outside *o)
+check_program(const struct build *b, const struct conf_app *app)
 {
-	char *const *command = o->app->program.command;
+	char *const *command = app->program.command;
 	const char *path, *why = NULL;
 	struct stat st;
 	bool exists;
 
 	if (command[0] == NULL || command[0][0] != '/')
 		return;
-	path = resolve_outside(o->a, o->app, command[0]);
+	path = resolve_outside(b->findings->arena, app, command[0]);
 	exists = stat(path, &st) == 0;
 	if (exists && !S_ISREG(st.st_mode))
 		why = "is not a regular file";
@@ -562,8 +551,8 @@ check_program(const struct outside *o)
 		why = strerror(errno);
 	if (why == NULL)
 		return;
-	build_say(o->b, o->app, SAID_OUTSIDE, "command", "program %s: %s%s",
-	    path, why,
+	build_say(b, app, SAID_OUTSIDE, "command", "program %s: %s%s", path,
+	    why,
 	    command[1] != NULL || strchr(command[0], ' ') == NULL
 		? ""
 		: " (arguments are elements of their own: { \"PROGRAM\", "
@@ -589,18 +578,19 @@ looks_like_file(const char *text)
 
 /* A relative argument that names no file where the program starts. */
 static void
-check_argument(const struct outside *o, const char *text)
+check_argument(
+    const struct build *b, const struct conf_app *app, const char *text)
 {
-	const char *directory = o->app->program.directory;
-	const char *path =
-	    resolve_outside(o->a, o->app, source_join(o->a, directory, text));
-	const char *beside = source_join(
-	    o->a, build_where(o->b, o->app, "command").source->dir, text);
+	const char *directory = app->program.directory;
+	const char *path = resolve_outside(b->findings->arena, app,
+	    source_join(b->findings->arena, directory, text));
+	const char *beside = source_join(b->findings->arena,
+	    build_where(b, app, "command").source->dir, text);
 	struct stat st;
 
 	if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
 		return;
-	build_say(o->b, o->app, SAID_DOUBT, "command",
+	build_say(b, app, SAID_DOUBT, "command",
 	    "argument '%s': there is no such file in %s, where the program "
 	    "starts%s%s",
 	    text, directory, stat(beside, &st) == 0 ? "; write " : "",
@@ -608,9 +598,9 @@ check_argument(const struct outside *o, const char *text)
 }
 
 static void
-check_limits(const struct outside *o)
+check_limits(const struct build *b, const struct conf_app *app)
 {
-	const struct conf_program *p = &o->app->program;
+	const struct conf_program *p = &app->program;
 	const struct {
 		const char *option;
 		int resource;
@@ -629,7 +619,7 @@ check_limits(const struct outside *o)
 		    getrlimit(limits[i].resource, &now) == 0 &&
 		    now.rlim_max != RLIM_INFINITY &&
 		    limits[i].limit.max > now.rlim_max)
-			build_say(o->b, o->app, SAID_OUTSIDE, limits[i].option,
+			build_say(b, app, SAID_OUTSIDE, limits[i].option,
 			    "%s: only root can raise it over the hard limit "
 			    "(%ju)",
 			    limits[i].option, (uintmax_t)now.rlim_max);
@@ -638,9 +628,9 @@ check_limits(const struct outside *o)
 
 /* Reports limits of a cgroup where there is none, or not such a one. */
 static void
-check_cgroup(const struct outside *o)
+check_cgroup(const struct build *b, const struct conf_app *app)
 {
-	const struct cgroup_options *c = &o->app->cgroup;
+	const struct cgroup_options *c = &app->cgroup;
 	const struct {
 		const char *option;
 		enum cgroup_need need;
@@ -657,43 +647,41 @@ check_cgroup(const struct outside *o)
 		const char *why = cgroup_lacks(limits[i].need);
 
 		if (limits[i].set && why != NULL)
-			build_say(o->b, o->app,
-			    o->b->conf->require_cgroup ? SAID_MISTAKE
-						       : SAID_DOUBT,
+			build_say(b, app,
+			    b->conf->require_cgroup ? SAID_MISTAKE : SAID_DOUBT,
 			    limits[i].option, "%s has no effect: %s",
 			    limits[i].option, why);
 	}
 }
 
 static void
-check_programs(const struct outside *o)
+check_programs(const struct build *b, const struct conf_app *app)
 {
-	const struct conf_program *p = &o->app->program;
-	const char *directory = resolve_outside(o->a, o->app, p->directory);
+	const struct conf_program *p = &app->program;
+	const char *directory =
+	    resolve_outside(b->findings->arena, app, p->directory);
 	int error = p->chroot != NULL ? folder_error(p->chroot, X_OK) : 0;
 
 	if (error != 0) {
-		build_say(o->b, o->app, SAID_OUTSIDE, "chroot", "chroot %s: %s",
+		build_say(b, app, SAID_OUTSIDE, "chroot", "chroot %s: %s",
 		    p->chroot, strerror(error));
 		return;
 	}
 	error = folder_error(directory, X_OK);
 	if (error != 0)
-		build_say(o->b, o->app, SAID_OUTSIDE, "directory",
-		    "directory %s: %s", directory, strerror(error));
-	check_program(o);
+		build_say(b, app, SAID_OUTSIDE, "directory", "directory %s: %s",
+		    directory, strerror(error));
+	check_program(b, app);
 	for (size_t i = 1; p->command[0] != NULL && p->command[i] != NULL; i++)
 		if (looks_like_file(p->command[i]))
-			check_argument(o, p->command[i]);
+			check_argument(b, app, p->command[i]);
 }
 
 /* Checks what the file refers to, if the flags of the load ask for that. */
 static void
-check_outside(struct build *b, bool (*is_ours)(const struct conf_listen *))
+check_outside(const struct build *b)
 {
-	struct arena *a = b->findings->arena;
 	struct conf *conf = b->conf;
-	struct outside o = { b, a, NULL, "option 'counter'", is_ours };
 
 	if ((b->findings->flags & (CONF_OUTSIDE_WARN | CONF_OUTSIDE_STRICT)) ==
 	    0)
@@ -705,25 +693,24 @@ check_outside(struct build *b, bool (*is_ours)(const struct conf_listen *))
 		build_say(b, NULL, SAID_MISTAKE, "require_cgroup",
 		    "apps can have no cgroup: %s", cgroup_lacks(CGROUP_ANY));
 	check_files(b);
-	check_listens(&o, "counter", conf->counter, conf->counter_len);
+	check_listens(b, NULL, "counter", conf->counter, conf->counter_len);
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		o.app = &conf->apps[i];
-		o.what = arena_printf(a, "app '%s'", o.app->name);
+		const struct conf_app *app = &conf->apps[i];
+
 		/* Of an unknown user nobody knows what it may do. */
-		if (o.app->program.identity.user != NULL)
-			check_programs(&o);
-		check_limits(&o);
-		check_cgroup(&o);
+		if (app->program.identity.user != NULL)
+			check_programs(b, app);
+		check_limits(b, app);
+		check_cgroup(b, app);
 		check_listens(
-		    &o, "listen", o.app->listen.list, o.app->listen.len);
-		check_folder(b, build_where(b, o.app, "output"),
-		    arena_printf(a, "%s: output", o.what),
-		    o.app->program.output_file);
+		    b, app, "listen", app->listen.list, app->listen.len);
+		check_folder(
+		    b, app, "output", "output: ", app->program.output_file);
 	}
 }
 
 void
-check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *))
+check_conf(struct build *b)
 {
 	const struct sockaddr_un *sun = NULL;
 	const char *control = b->conf->control;
@@ -744,5 +731,5 @@ check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *))
 		findings_mistake(b->findings,
 		    (struct where){ b->parse->sources, 1 },
 		    "neither an app nor a counter is configured");
-	check_outside(b, is_ours);
+	check_outside(b);
 }

@@ -39,7 +39,10 @@ load_either(const char *file, const struct source *text,
 	struct findings findings = { .arena = &work, .flags = flags };
 	struct parse parse;
 	struct build b = {
-		.arena = &kept, .findings = &findings, .parse = &parse
+		.arena = &kept,
+		.findings = &findings,
+		.parse = &parse,
+		.is_ours = is_ours,
 	};
 	struct source *source;
 	struct conf *conf;
@@ -63,7 +66,7 @@ load_either(const char *file, const struct source *text,
 	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
 	if (parse.sources->error == 0 && build_conf(&b)) {
 		resolve_conf(&b);
-		check_conf(&b, is_ours);
+		check_conf(&b);
 	}
 	findings_report(&findings, &told, report);
 	report->memory = told.blocks;

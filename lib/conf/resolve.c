@@ -107,7 +107,8 @@ identity_as_root(struct build *b, struct conf_app *app)
 	const struct conf_app *own_group = p->group != NULL ? app : NULL;
 	const char *group = p->group;
 	const char *user = p->user;
-	int len;
+	static gid_t groups[NGROUPS_MAX];
+	int len = NGROUPS_MAX;
 
 	if (user == NULL) {
 		group = group != NULL ? group : b->conf->group;
@@ -125,16 +126,12 @@ identity_as_root(struct build *b, struct conf_app *app)
 	if (group != NULL && !find_group(group, &id->gid))
 		build_break(b, app, build_where(b, own_group, "group"),
 		    "group '%s': %s", group, why_unknown());
-	for (int room = 32; room <= 2 * NGROUPS_MAX;
-	     room = len > room ? len : room * 2) {
-		len = room;
+	if (getgrouplist(id->user, id->gid, groups, &len) != -1) {
+		id->groups_len = (size_t)len;
 		id->groups =
-		    arena_alloc(b->arena, (size_t)room, sizeof(*id->groups));
-		/* Old libraries do not say how many groups there are. */
-		if (getgrouplist(id->user, id->gid, id->groups, &len) != -1) {
-			id->groups_len = (size_t)len;
-			break;
-		}
+		    arena_alloc(b->arena, id->groups_len, sizeof(*id->groups));
+		memcpy(
+		    id->groups, groups, id->groups_len * sizeof(*id->groups));
 	}
 }
 

@@ -321,6 +321,7 @@ struct build {
 	struct section *global;
 	struct section **apps; /* one for each app of conf */
 	struct section *defaults; /* NULL: there are none */
+	bool (*is_ours)(const struct conf_listen *); /* see conf_load() */
 };
 
 /*
@@ -375,10 +376,9 @@ char *resolve_search(
 /*
  * A value that is the default only because of a mistake is compared with none.
  * Then reports what is not there or cannot be used, if the flags of the load
- * ask for that. Binds, connects to and writes nothing. is_ours may be NULL: see
- * conf_load().
+ * ask for that. Binds, connects to and writes nothing.
  */
-void check_conf(struct build *b, bool (*is_ours)(const struct conf_listen *));
+void check_conf(struct build *b);
 
 /* --- run.c: a command line as the text of a file ------------------------- */
 
