@@ -21,9 +21,6 @@
 
 #include "conf/room.h"
 
-/* The syntax needs depth 2; a larger one can only be a mistake or an attack. */
-#define DEPTH_MAX 8
-
 /* The longest "${NAME:-TEXT}": an end to looking for the end. */
 #define VARIABLE_MAX 1024
 
@@ -36,7 +33,6 @@ struct prescan {
 	int line; /* of that */
 	struct token *at; /* where the current statement begins */
 	struct stmt *section; /* the innermost that is open, or NULL */
-	unsigned depth; /* of it */
 	struct stmts *stmts;
 	cfg_t *cfg; /* of libconfuse, to parse one value after the other */
 };
@@ -575,7 +571,6 @@ open_section(struct prescan *p, size_t brace)
 	if (!s->blank)
 		stmt_add(p, s, t + brace);
 	p->section = s;
-	p->depth++;
 	p->at += brace + 1;
 }
 
@@ -610,7 +605,6 @@ prescan(
 			    &p, t, t->line, "unexpected '}': nothing is open");
 		} else if (t->kind == TOKEN_CLOSE) {
 			p.section = p.section->section;
-			p.depth--;
 			p.at++;
 		} else if (brace == 0 && t->kind != TOKEN_OPEN) {
 			if (is_name(t) && is_assignment(t + 1))
@@ -619,20 +613,8 @@ prescan(
 				take_call(&p);
 			else
 				take_other(&p);
-		} else if (p.depth < DEPTH_MAX) {
-			open_section(&p, brace);
 		} else {
-			/* The rest of the file is not read. */
-			for (; p.depth > 1; p.depth--)
-				p.section = p.section->section;
-			findings_mistake(findings, where_of(&p, t->line),
-			    "sections are nested more than %d deep (the first "
-			    "is of line %d)",
-			    DEPTH_MAX, p.section->where.line);
-			p.section->gaps = true;
-			p.section = NULL;
-			while (p.at->kind != TOKEN_END)
-				p.at++;
+			open_section(&p, brace);
 		}
 	}
 	/* The last line may have its end. */

@@ -16,7 +16,7 @@
 
 /* Memory for a load: for itself, and for each byte of a file. */
 #define LOAD_MEMORY ((size_t)16 * 1024 * 1024)
-#define LOAD_MEMORY_BYTE 128
+#define LOAD_MEMORY_BYTE 256
 
 bool
 source_affordable(size_t len)

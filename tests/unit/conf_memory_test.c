@@ -100,10 +100,10 @@ TEST_ALONE(a_large_file_is_not_read_without_the_memory_for_it)
 
 	SKIP_SANITIZED;
 	write_large();
-	for (size_t left = 8; left <= 256; left += 8) {
+	for (size_t left = 16; left <= 400; left += 16) {
 		CHECK(load_with(left * MEGABYTE, &report) == NULL);
-		if (left < 128 || left > 160)
-			CHECK_EQ(left < 128 ? 1 : 101, report.mistakes_len);
+		if (left < 256 || left > 288)
+			CHECK_EQ(left < 256 ? 1 : 101, report.mistakes_len);
 		conf_report_fini(&report);
 	}
 }

@@ -49,12 +49,10 @@ static const struct storm {
 	    1000000, "string is not closed on its line\n" },
 	{ "two_hundred_thousand_braces_are_refused", "", "x{", 200000,
 	    "unknown section 'x'\n"
-	    "pool.conf:1: sections are nested more than 8 deep (the first is "
-	    "of line 1)\n" },
+	    "pool.conf:1: missing '}' at the end of the file ('{' is of line "
+	    "1)\n" },
 	{ "bare_braces_are_refused", "", "{", 200000,
-	    "unexpected '{': a section begins with its name\n"
-	    "pool.conf:1: sections are nested more than 8 deep (the first is "
-	    "of line 1)\n" },
+	    "unexpected '{': a section begins with its name\n" },
 	{ "closing_braces_alone_are_refused", "", "}", 200000,
 	    "unexpected '}': nothing is open\n" },
 	{ "an_endless_list_is_refused", "app a { listen = {", "a,", 200000,
