@@ -188,26 +188,6 @@ resolve_identity(struct build *b, struct conf_app *app)
 	}
 }
 
-/* The owner of the app's Unix sockets. */
-static void
-resolve_owner(struct build *b, struct conf_app *app)
-{
-	struct conf_listeners *l = &app->listen;
-	const struct passwd *u;
-
-	if (l->user != NULL) {
-		u = find_user(l->user);
-		if (u == NULL)
-			build_break(b, app, build_where(b, app, "socket_user"),
-			    "socket_user '%s': %s", l->user, why_unknown());
-		else
-			l->uid = u->pw_uid;
-	}
-	if (l->group != NULL && !find_group(l->group, &l->gid))
-		build_break(b, app, build_where(b, app, "socket_group"),
-		    "socket_group '%s': %s", l->group, why_unknown());
-}
-
 /*
  * The user of the keeper is one of the package's, or else a number that neither
  * distributions nor the service manager (for users that it makes for a time)
@@ -231,8 +211,20 @@ resolve_identities(struct build *b)
 		build_say(b, NULL, SAID_MISTAKE, "control_group",
 		    "group '%s': %s", conf->control_group, why_unknown());
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		resolve_identity(b, &conf->apps[i]);
-		resolve_owner(b, &conf->apps[i]);
+		struct conf_app *app = &conf->apps[i];
+		struct conf_listeners *l = &app->listen;
+
+		resolve_identity(b, app);
+		/* The owner of its Unix sockets. */
+		u = l->user != NULL ? find_user(l->user) : NULL;
+		if (u != NULL)
+			l->uid = u->pw_uid;
+		else if (l->user != NULL)
+			build_break(b, app, build_where(b, app, "socket_user"),
+			    "socket_user '%s': %s", l->user, why_unknown());
+		if (l->group != NULL && !find_group(l->group, &l->gid))
+			build_break(b, app, build_where(b, app, "socket_group"),
+			    "socket_group '%s': %s", l->group, why_unknown());
 	}
 	if (geteuid() != 0) {
 		only_root(b, NULL, conf->user, conf->group);

@@ -316,34 +316,18 @@ draft_write(struct draft *d, bool in_app)
 	}
 }
 
-/* The program with its arguments, behind the worker that loads it. */
-static void
-draft_command(struct draft *d, char *const *command, const char *worker)
-{
-	static const struct option plain = { .offset = 0 };
-	const char **words;
-	size_t len = 0;
-
-	while (command[len] != NULL)
-		len++;
-	words = arena_alloc(d->arena, len + 2, sizeof(*words));
-	words[0] = worker;
-	memcpy(words + 1, command, len * sizeof(*words));
-	words += worker == NULL;
-	draft_line(d, shown(d->arena, "", command[0]), "command = %s",
-	    type_command.print(&plain, &words, d->arena));
-}
-
 struct source *
 run_source(
     struct arena *a, const struct conf_run *run, struct findings *findings)
 {
 	struct source *s = arena_alloc(a, 1, sizeof(*s));
 	struct draft d = { .arena = a, .source = s };
-	const char *app, *protocol;
+	static const struct option plain = { .offset = 0 };
+	const char *app, *protocol, **words;
 	const struct known *k = known_find(a, run->command, &app);
 	char *name = arena_strndup(a, app, strcspn(app, ":"));
 	char cwd[PATH_MAX];
+	size_t len = 0;
 	bool asked;
 
 	s->path = by_itself;
@@ -374,7 +358,15 @@ run_source(
 	    asked ? "" : " (-o handoff=HANDOFF chooses another)");
 	draft_write(&d, false);
 	draft_line(&d, by_itself, "app \"%s\" {", name[0] ? name : "app");
-	draft_command(&d, run->command, k->worker);
+	/* The program with its arguments, behind the worker that loads it. */
+	while (run->command[len] != NULL)
+		len++;
+	words = arena_alloc(a, len + 2, sizeof(*words));
+	words[0] = k->worker;
+	memcpy(words + 1, run->command, len * sizeof(*words));
+	words += k->worker == NULL;
+	draft_line(&d, shown(a, "", run->command[0]), "command = %s",
+	    type_command.print(&plain, &words, a));
 	draft_write(&d, true);
 	draft_line(&d, by_itself, "}");
 	s->len = strlen(s->text);

@@ -51,56 +51,6 @@ source_join(struct arena *a, const char *dir, const char *path)
 	return joined;
 }
 
-/* Returns the len bytes of a file; NULL and errno: it cannot be read. */
-static char *
-source_bytes(struct arena *a, const char *path, size_t max, struct stat *st,
-    size_t *len_out)
-{
-	/* O_NONBLOCK: a FIFO must not hold up a reload. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int error = 0;
-	size_t size = 0, len = 0;
-	char *text = NULL;
-	ssize_t n = 1;
-
-	if (fd == -1)
-		return NULL;
-	if (fstat(fd, st) == -1)
-		error = errno;
-	else if (S_ISDIR(st->st_mode))
-		error = EISDIR;
-	else if (!S_ISREG(st->st_mode))
-		error = EINVAL;
-	else if (st->st_size > (off_t)max)
-		error = EFBIG;
-	else if (!source_affordable((size_t)st->st_size))
-		error = ENOMEM;
-	else
-		size = (size_t)st->st_size + 1;
-	if (error == 0)
-		text = arena_alloc(a, size, 1);
-	while (error == 0 && n != 0) {
-		n = pread(fd, text + len, size - len, (off_t)len);
-		len += n > 0 ? (size_t)n : 0;
-		if (n == -1 && errno != EINTR)
-			error = errno;
-		else if (len == max + 1)
-			error = EFBIG;
-		if (error == 0 && len == size) {
-			/* A file that has grown since, or one of /proc. */
-			size = max + 1;
-			text = memcpy(arena_alloc(a, size, 1), text, len);
-		}
-	}
-	(void)close(fd);
-	errno = error;
-	if (error != 0)
-		return NULL;
-	text[len] = '\0';
-	*len_out = len;
-	return text;
-}
-
 const char *
 source_why(struct arena *a, int error, size_t max)
 {
@@ -122,20 +72,50 @@ source_read(struct arena *a, const char *path, size_t max)
 	struct source *s = arena_alloc(a, 1, sizeof(*s));
 	const char *slash = strrchr(path, '/');
 	size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
-	char cwd[PATH_MAX];
+	/* O_NONBLOCK: a FIFO must not hold up a reload. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	char cwd[PATH_MAX], *text = NULL;
 	struct stat st;
+	size_t size = 0;
+	ssize_t n = 1;
 
-	s->text = source_bytes(a, path, max, &st, &s->len);
-	if (s->text == NULL) {
-		s->error = errno;
-	} else {
-		s->dev = st.st_dev;
-		s->ino = st.st_ino;
-	}
 	if (getcwd(cwd, sizeof(cwd)) == NULL)
 		strcpy(cwd, "/");
 	s->path = arena_strdup(a, path);
 	s->dir = source_join(a, cwd, arena_strndup(a, path, folder));
+	if (fd == -1 || fstat(fd, &st) == -1)
+		s->error = errno;
+	else if (S_ISDIR(st.st_mode))
+		s->error = EISDIR;
+	else if (!S_ISREG(st.st_mode))
+		s->error = EINVAL;
+	else if (st.st_size > (off_t)max)
+		s->error = EFBIG;
+	else if (!source_affordable((size_t)st.st_size))
+		s->error = ENOMEM;
+	else
+		text = arena_alloc(a, size = (size_t)st.st_size + 1, 1);
+	while (s->error == 0 && n != 0) {
+		n = pread(fd, text + s->len, size - s->len, (off_t)s->len);
+		s->len += n > 0 ? (size_t)n : 0;
+		if (n == -1 && errno != EINTR)
+			s->error = errno;
+		else if (s->len == max + 1)
+			s->error = EFBIG;
+		if (s->error == 0 && s->len == size) {
+			/* A file that has grown since, or one of /proc. */
+			size = max + 1;
+			text = memcpy(arena_alloc(a, size, 1), text, s->len);
+		}
+	}
+	if (fd != -1)
+		(void)close(fd);
+	if (s->error != 0)
+		return s;
+	text[s->len] = '\0';
+	s->text = text;
+	s->dev = st.st_dev;
+	s->ino = st.st_ino;
 	return s;
 }
 

@@ -264,31 +264,6 @@ const struct type type_listen = { true, listen_parse, listen_print };
 /* The longest key: a line of the protocol has room for no more. */
 #define LIMIT_KEY_MAX 256
 
-/* False if the text has another form. */
-static bool
-limit_words(char *text, struct conf_limit *out)
-{
-	char *words[6];
-	uint64_t numbers[2];
-	size_t n = 0;
-
-	for (char *w; n < 6 && (w = strsep(&text, " ")) != NULL;)
-		if (*w != '\0')
-			words[n++] = w;
-	if (n != 5 || strlen(words[1]) > LIMIT_KEY_MAX ||
-	    !conf_parse_span(words[4], &out->timeout))
-		return false;
-	for (size_t i = 0; i < 2; i++)
-		if (!type_parse_uint(words[2 + i], &numbers[i]) ||
-		    numbers[i] == 0 || numbers[i] > INT32_MAX)
-			return false;
-	out->server = words[0];
-	out->key = words[1];
-	out->workers = (unsigned)numbers[0];
-	out->maxqueue = (unsigned)numbers[1];
-	return true;
-}
-
 /*
  * The servers of the limit, in the order of its key. A host that nobody knows
  * today is a mistake, as it is for a global option: the app could not do
@@ -343,17 +318,30 @@ static bool
 limit_parse(const struct input *in, void *base)
 {
 	struct conf_limit *field = TYPE_FIELD(in->option, base);
-	struct conf_limit limit = { 0 };
+	struct conf_limit limit = { .fail_closed = field->fail_closed };
+	char *words[6], *text = arena_strdup(in->arena, in->values[0]);
+	uint64_t workers, maxqueue;
+	size_t n = 0;
 
-	if (!limit_words(arena_strdup(in->arena, in->values[0]), &limit))
+	for (char *w; n < 6 && (w = strsep(&text, " ")) != NULL;)
+		if (*w != '\0')
+			words[n++] = w;
+	if (n != 5 || strlen(words[1]) > LIMIT_KEY_MAX ||
+	    !type_parse_uint(words[2], &workers) || workers == 0 ||
+	    workers > INT32_MAX || !type_parse_uint(words[3], &maxqueue) ||
+	    maxqueue == 0 || maxqueue > INT32_MAX ||
+	    !conf_parse_span(words[4], &limit.timeout))
 		return type_bad(in,
 		    "'%s' is not of the form "
 		    "\"SERVER KEY WORKERS MAXQUEUE TIMEOUT\"",
 		    in->values[0]);
+	limit.server = words[0];
+	limit.key = words[1];
+	limit.workers = (unsigned)workers;
+	limit.maxqueue = (unsigned)maxqueue;
 	limit.local = strcmp(limit.server, "local") == 0;
 	if (!limit.local && !limit_servers(in, base, &limit))
 		return false;
-	limit.fail_closed = field->fail_closed;
 	*field = limit;
 	return true;
 }
