@@ -42,7 +42,6 @@ struct view_memory {
  */
 enum view view_has(pid_t tid, int its_fd, int our_fd, ino_t inode);
 
-/* Whether the thread lives. */
 bool view_lives(pid_t tid);
 
 /* Whether a signal for the thread or its process waits to be handled. */
@@ -276,20 +275,17 @@ struct adapter {
 /* Gives the connections there are to the calls that wait. */
 void serve(struct adapter *a);
 
-/* Receives a call of the program. */
+/*
+ * The program has called; it has shut its socket down; a signal was passed on
+ * to it; it has ended with this wait status.
+ */
 void serve_call(struct adapter *a);
-
-/* The program has shut its socket down: no call may wait any more. */
 void serve_shut(struct adapter *a);
-
-/* A signal was passed on to the program. */
 void serve_signal(struct adapter *a, int sig);
+void serve_ended(struct adapter *a, int status);
 
 /* Does what is due, and when something is due next; or TSTAMP_NEVER. */
 void serve_tick(struct adapter *a);
 tstamp serve_next(const struct adapter *a);
-
-/* The program has ended with this wait status. */
-void serve_ended(struct adapter *a, int status);
 
 #endif

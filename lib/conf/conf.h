@@ -42,8 +42,7 @@
 #define CONF_NAME_BYTES \
 	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 
-/* The longest answer of on_full = reply:FILE. */
-#define CONF_REPLY_MAX 65536
+#define CONF_REPLY_MAX 65536 /* bytes of on_full = reply:FILE */
 
 struct arena_block;
 struct pool_limits;
@@ -103,14 +102,8 @@ struct conf_listen {
 	bool v6only; /* TCP over IPv6: the value for IPV6_V6ONLY */
 };
 
-/* The user and groups of the processes of an app. */
 struct conf_identity {
-	/*
-	 * False when the daemon was not started as root: the processes stay
-	 * what the daemon is, and no identity call must be made.
-	 */
-	bool change;
-
+	bool change; /* false: the daemon is not root, and they stay as it is */
 	uid_t uid;
 	gid_t gid;
 	gid_t *groups; /* supplementary groups, gid included */
@@ -166,7 +159,6 @@ struct conf_listeners {
 	mode_t mode;
 };
 
-/* The program of an app, and the user it runs as. */
 struct conf_program {
 	/*
 	 * command[0] is an absolute path, unless the app is broken; seen from
@@ -220,10 +212,8 @@ struct conf_app {
 	char *name;
 
 	/*
-	 * Not NULL: why this app cannot run although the file is right (an
-	 * unknown user, a program that is not in PATH, ...). The app is failed
-	 * with this reason, and others run. Fields that the reason concerns are
-	 * not to be relied on.
+	 * Not NULL: why this app is failed although the file is right (an
+	 * unknown user, ...). Fields that it concerns are not to be relied on.
 	 */
 	char *broken;
 
@@ -237,8 +227,7 @@ struct conf_app {
 	struct cgroup_options cgroup;
 
 	/*
-	 * Sizes, waiting, growth and the life of processes. min_processes <=
-	 * max_processes, and the sum of all min_processes <=
+	 * min_processes <= max_processes; all min_processes together <=
 	 * conf.max_processes. max_processes of job workers, which have no such
 	 * option, is their minimum, or 1.
 	 */
@@ -264,12 +253,7 @@ struct conf_app {
 struct conf {
 	char *file; /* absolute; of a command line "apppoold run" */
 
-	/*
-	 * Of a command line: how connections reach the program, and why so.
-	 * NULL: there is a file.
-	 */
-	char *choice;
-
+	char *choice; /* of a command line: its handoff, and why; else NULL */
 	unsigned max_processes;
 	bool max_auto; /* auto, of which that is the bound */
 	unsigned process_slack;
@@ -297,14 +281,9 @@ struct conf {
 	char *user; /* of apps that name none; NULL: we are not root */
 	char *group; /* NULL: that of the user */
 
-	/*
-	 * We are root, and some app runs as "nobody" only because neither it
-	 * nor the file names a user: worth saying once.
-	 */
-	bool nobody_by_default;
+	bool nobody_by_default; /* some app is, for want of a user's name */
 
-	/* In the order of the file. */
-	struct conf_app *apps;
+	struct conf_app *apps; /* in the order of the file */
 	size_t apps_len;
 
 	char **values; /* as in an app */
@@ -312,10 +291,7 @@ struct conf {
 	unsigned refs; /* the main thread's to change */
 };
 
-/*
- * The findings of a load, as lines "FILE:LINE: text" without newline, ordered
- * by file and line. Both lists end with NULL.
- */
+/* Lines "FILE:LINE: text", by file and line. Both lists end with NULL. */
 struct conf_report {
 	char **mistakes;
 	size_t mistakes_len;
@@ -401,10 +377,7 @@ conf_listen_name(const struct conf_listen *l)
 struct listener_spec;
 void conf_listen_spec(const struct conf_listen *, struct listener_spec *out);
 
-/*
- * Writes the configuration in force, defaults included, in the syntax of
- * pool.conf(5), each app with all its values: loading that gives an equal one.
- */
+/* Writes all values, defaults included: loading that gives an equal one. */
 void conf_print(const struct conf *, FILE *);
 
 /* The two parts of that: what is outside of apps, and one app. */
@@ -418,10 +391,7 @@ void conf_print_app(const struct conf_app *, FILE *);
  */
 char *conf_control_path(const char *file);
 
-/*
- * True if the control socket is to be in CONF_DEFAULT_FOLDER, which the daemon
- * then makes if nobody has.
- */
+/* Whether the control socket is in CONF_DEFAULT_FOLDER, which is then made. */
 bool conf_makes_folder(const struct conf *);
 
 /*
@@ -433,7 +403,6 @@ void conf_pool_limits(const struct conf *, struct pool_limits *out);
 /* NULL: there is no app of that name. */
 const struct conf_app *conf_find_app(const struct conf *, const char *name);
 
-/* Whether the app has that name among its needs. */
 bool conf_app_needs(const struct conf_app *, const char *name);
 
 /* Differences between two versions of an app, by what they cost. */

@@ -53,7 +53,6 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 
 /* --- source.c: files that are read as a whole, and paths ------------------ */
 
-/* A file that is read as a whole. */
 struct source {
 	struct source *next;
 	const char *path; /* as it is shown in messages */
@@ -84,9 +83,6 @@ const char *source_why(struct arena *a, int error, size_t max);
 /* The absolute form of path seen from dir, without "//" and "/./". */
 char *source_join(struct arena *a, const char *dir, const char *path);
 
-/* Findings: mistakes and warnings, in any order while a load goes on. */
-
-/* A place in a file. */
 struct where {
 	const struct source *source;
 	int line;
@@ -215,7 +211,7 @@ extern const size_t options_global_len;
 extern const struct option options_app[];
 extern const size_t options_app_len;
 
-/* Finds an option of apps, or a global one. NULL: none has that name. */
+/* NULL: none has that name. */
 const struct option *options_find(bool in_app, const char *name);
 
 /* Whether it is one of apps, or, misspelt, nearest to one. */
@@ -250,7 +246,6 @@ struct token {
 #define TOKEN_SHOW(t) \
 	((t)->len < TOKEN_SHOW_MAX ? (int)(t)->len : TOKEN_SHOW_MAX), (t)->text
 
-/* Whether the token can be a value. */
 static inline bool
 token_is_text(const struct token *t)
 {
@@ -266,7 +261,6 @@ enum form {
 	FORM_TITLED
 };
 
-/* A statement. */
 struct stmt {
 	STAILQ_ENTRY(stmt) next;
 	const char *name;
@@ -375,8 +369,8 @@ char *resolve_search(
 
 /*
  * A value that is the default only because of a mistake is compared with none.
- * Then reports what is not there or cannot be used, if the flags of the load
- * ask for that. Binds, connects to and writes nothing.
+ * What is not there or cannot be used is reported by the flags of the load.
+ * Binds, connects to and writes nothing.
  */
 void check_conf(struct build *b);
 
