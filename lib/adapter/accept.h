@@ -65,22 +65,22 @@ bool view_is_killed(int pidfd);
  */
 void view_keep_memory(struct view_memory *m, pid_t pid);
 
-/* Bytes to be written at one place of that memory. */
+/* Bytes at one place of that memory, and of ours. */
 struct view_part {
-	uint64_t to;
-	const void *from;
+	uint64_t there;
+	void *here;
 	size_t len;
 };
 
+#define VIEW_PARTS 2
+
 /*
- * Copy between the thread's memory and ours. Return 0, or -1: EFAULT, there is
- * no such memory, or not all of it; EPERM, we may not; ESRCH, the thread is
- * gone.
+ * Copies up to VIEW_PARTS between the thread's memory and ours. Returns 0, or
+ * -1: EFAULT, there is no such memory, or not all of it; EPERM, we may not;
+ * ESRCH, the thread is gone.
  */
-int view_read_memory(const struct view_memory *m, pid_t tid, uint64_t from,
-    void *to, size_t len);
-int view_write_memory(
-    const struct view_memory *m, pid_t tid, const struct view_part parts[2]);
+int view_copy_memory(const struct view_memory *m, pid_t tid, bool write,
+    const struct view_part *parts, size_t n);
 
 /* --- inherited: options of a socket of TCP that its connections have ----- */
 

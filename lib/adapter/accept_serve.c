@@ -432,7 +432,7 @@ give_connection(struct adapter *a, const struct call *waiting)
 		inherited_pass(&a->listener.options, &options, r->fd);
 	}
 	if (c.address != 0 &&
-	    view_write_memory(&a->memory, c.tid, parts) == -1) {
+	    view_copy_memory(&a->memory, c.tid, true, parts, 2) == -1) {
 		refuse_call(a, &c, errno);
 		return;
 	}
@@ -574,12 +574,12 @@ accept_call(struct adapter *a, struct call *c)
 {
 	const bool valid =
 	    (c->flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == 0 && !a->shut;
+	const struct view_part room = { c->length, &c->room, sizeof(c->room) };
 	const struct calls *w = &a->calls;
 	int error = 0;
 
 	if (valid && c->address != 0 &&
-	    view_read_memory(
-		&a->memory, c->tid, c->length, &c->room, sizeof(c->room)) == -1)
+	    view_copy_memory(&a->memory, c->tid, false, &room, 1) == -1)
 		error = errno;
 	else if (!valid || (int32_t)c->room < 0)
 		error = EINVAL;

@@ -180,43 +180,33 @@ memory_error(ssize_t n, size_t len, bool kept)
 }
 
 int
-view_read_memory(
-    const struct view_memory *m, pid_t tid, uint64_t from, void *to, size_t len)
+view_copy_memory(const struct view_memory *m, pid_t tid, bool write,
+    const struct view_part *parts, size_t n)
 {
-	struct iovec here = { .iov_base = to, .iov_len = len };
-	struct iovec there = { .iov_base = (void *)(uintptr_t)from,
-		.iov_len = len };
-	int error = memory_error(
-	    process_vm_readv(tid, &here, 1, &there, 1, 0), len, false);
-
-	if (error == EPERM && is_kept(m, tid))
-		error =
-		    memory_error(pread(m->fd, to, len, (off_t)from), len, true);
-	errno = error;
-	return error == 0 ? 0 : -1;
-}
-
-int
-view_write_memory(
-    const struct view_memory *m, pid_t tid, const struct view_part parts[2])
-{
-	struct iovec here[2], there[2];
-	const struct view_part *p;
+	struct iovec here[VIEW_PARTS], there[VIEW_PARTS];
+	size_t len = 0;
 	int error;
 
-	for (size_t i = 0; i < 2; i++) {
-		here[i].iov_base = (void *)parts[i].from;
-		there[i].iov_base = (void *)(uintptr_t)parts[i].to;
+	for (size_t i = 0; i < n; i++) {
+		here[i].iov_base = parts[i].here;
+		there[i].iov_base = (void *)(uintptr_t)parts[i].there;
 		here[i].iov_len = there[i].iov_len = parts[i].len;
+		len += parts[i].len;
 	}
-	error = memory_error(process_vm_writev(tid, here, 2, there, 2, 0),
-	    parts[0].len + parts[1].len, false);
+	error =
+	    memory_error(write ? process_vm_writev(tid, here, n, there, n, 0)
+			       : process_vm_readv(tid, here, n, there, n, 0),
+		len, false);
 	if (error == EPERM && is_kept(m, tid)) {
 		error = 0;
-		for (p = parts; p < parts + 2 && error == 0; p++)
+		for (const struct view_part *p = parts;
+		     p < parts + n && error == 0; p++)
 			if (p->len > 0)
-				error = memory_error(pwrite(m->fd, p->from,
-							 p->len, (off_t)p->to),
+				error = memory_error(write
+					? pwrite(m->fd, p->here, p->len,
+					      (off_t)p->there)
+					: pread(m->fd, p->here, p->len,
+					      (off_t)p->there),
 				    p->len, true);
 	}
 	errno = error;
