@@ -67,27 +67,6 @@ raise_descriptor(struct adapter *a, int fd)
 	return high;
 }
 
-static void
-open_channel(struct adapter *a)
-{
-	struct channel c;
-
-	if (channel_find(&c) == -1) {
-		if (errno == ENOENT)
-			errx(EX_USAGE, "to be started by apppoold(8)");
-		err(EX_OSERR, "the socket of the daemon");
-	}
-	if (c.slot == -1 && getenv(WIRE_ENV_LIBRARY) == NULL)
-		errx(EX_USAGE, "it cannot be a template");
-	/* A failure to raise it is told there. */
-	a->channel = c.fd;
-	a->channel = raise_descriptor(a, c.fd);
-	a->stop_signal = c.stop_signal;
-	a->raced = getenv(WIRE_ENV_UNREAD) == NULL;
-	free(c.app);
-	free(c.id);
-}
-
 /* --- with the library --------------------------------------------------- */
 
 /* What is read of a program to see of what kind it is. */
@@ -96,66 +75,60 @@ open_channel(struct adapter *a)
 /* Of this program, which is of the kind that the library is of. */
 extern const ElfW(Ehdr) __ehdr_start;
 
-/* Why a program that begins so would not load the library; NULL: it does. */
-static const char *
-find_fault(const char *file, size_t size)
-{
-	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)file;
-	const ElfW(Phdr) *p = NULL;
-	bool loads = false;
-
-	if (size < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
-		return "it is no ELF program";
-	if (h->e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] ||
-	    h->e_machine != __ehdr_start.e_machine)
-		return "it is for another architecture";
-	for (unsigned i = 0;
-	     i < h->e_phnum && h->e_phoff + (i + 1) * sizeof(*p) <= size; i++) {
-		p = (const ElfW(Phdr) *)(file + h->e_phoff) + i;
-		if (p->p_offset + p->p_filesz > size)
-			continue;
-		/* Programs in Go make their system calls themselves. */
-		if (p->p_type == PT_NOTE && p->p_filesz >= 16 &&
-		    memcmp(file + p->p_offset + 12, "Go\0", 4) == 0)
-			return "it is written in Go";
-		loads |= p->p_type == PT_INTERP &&
-		    memmem(file + p->p_offset, p->p_filesz, "/ld", 3) != NULL &&
-		    memmem(file + p->p_offset, p->p_filesz, "musl", 4) == NULL;
-	}
-	return loads ? NULL : "it is linked statically, or not with glibc";
-}
-
 /*
- * The same of a program by its name, or of the one that runs it, if it is a
- * script. A file that we may execute and not read is believed to load it.
+ * Why a program, or the one that runs it if it is a script, would not load the
+ * library; NULL: it does. A file that we may execute and not read is believed
+ * to load it.
  */
 static const char *
 program_find_fault(const char *path)
 {
-	char text[BEGINNING], *name;
-	const char *fault = NULL;
+	char text[BEGINNING] = "", *name;
+	const ElfW(Ehdr) *h = (const ElfW(Ehdr) *)text;
+	const ElfW(Phdr) * p;
+	bool loads = false, gains;
 	struct stat st;
 	ssize_t n = 0;
 
-	for (int depth = 0; depth < 4 && fault == NULL; depth++) {
+	for (int depth = 0; depth < 4; depth++) {
 		int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 		if (fd == -1)
 			return NULL;
 		n = read(fd, text, sizeof(text) - 1);
-		if (fstat(fd, &st) == 0 &&
+		gains = fstat(fd, &st) == 0 &&
 		    ((st.st_mode & (S_ISUID | S_ISGID)) != 0 ||
-			fgetxattr(fd, "security.capability", NULL, 0) > 0))
-			fault = "it gains rights when it is executed";
+			fgetxattr(fd, "security.capability", NULL, 0) > 0);
 		(void)close(fd);
-		if (n < 2 || fault != NULL || memcmp(text, "#!", 2) != 0)
+		if (gains)
+			return "it gains rights when it is executed";
+		if (n < 2 || memcmp(text, "#!", 2) != 0)
 			break;
 		text[n] = '\0';
 		name = text + 2 + strspn(text + 2, " \t");
 		name[strcspn(name, " \t\n")] = '\0';
 		path = name;
 	}
-	return fault != NULL ? fault : find_fault(text, n < 0 ? 0 : (size_t)n);
+	if (n < (ssize_t)sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) != 0)
+		return "it is no ELF program";
+	if (h->e_ident[EI_CLASS] != __ehdr_start.e_ident[EI_CLASS] ||
+	    h->e_machine != __ehdr_start.e_machine)
+		return "it is for another architecture";
+	for (unsigned i = 0;
+	     i < h->e_phnum && h->e_phoff + (i + 1) * sizeof(*p) <= (size_t)n;
+	     i++) {
+		p = (const ElfW(Phdr) *)(text + h->e_phoff) + i;
+		if (p->p_offset + p->p_filesz > (size_t)n)
+			continue;
+		/* Programs in Go make their system calls themselves. */
+		if (p->p_type == PT_NOTE && p->p_filesz >= 16 &&
+		    memcmp(text + p->p_offset + 12, "Go\0", 4) == 0)
+			return "it is written in Go";
+		loads |= p->p_type == PT_INTERP &&
+		    memmem(text + p->p_offset, p->p_filesz, "/ld", 3) != NULL &&
+		    memmem(text + p->p_offset, p->p_filesz, "musl", 4) == NULL;
+	}
+	return loads ? NULL : "it is linked statically, or not with glibc";
 }
 
 /* Becomes the program, or has the daemon start it without the library. */
@@ -302,6 +275,7 @@ main(int argc, char **argv)
 	const char *calls = getenv(WIRE_ENV_CALLS);
 	const char *family = getenv(WIRE_ENV_FAMILY);
 	const char *library = getenv(WIRE_ENV_LIBRARY);
+	struct channel c;
 	int number = AF_UNIX, notify = -1, signals;
 	sigset_t all, before; /* blocked when we were started */
 
@@ -317,7 +291,18 @@ main(int argc, char **argv)
 	(void)prctl(PR_SET_NAME, "apppool-accept");
 	/* A free number below 3 would become one of the program's. */
 	(void)descriptors_fix();
-	open_channel(&a);
+	if (channel_find(&c) == -1) {
+		if (errno == ENOENT)
+			errx(EX_USAGE, "to be started by apppoold(8)");
+		err(EX_OSERR, "the socket of the daemon");
+	}
+	if (c.slot == -1 && library == NULL)
+		errx(EX_USAGE, "it cannot be a template");
+	/* A failure to raise it is told there. */
+	a.channel = c.fd;
+	a.channel = raise_descriptor(&a, c.fd);
+	a.stop_signal = c.stop_signal;
+	a.raced = getenv(WIRE_ENV_UNREAD) == NULL;
 	/* The program's socket is of the family of the app's first listener. */
 	if (family != NULL && strcmp(family, "inet") == 0)
 		number = AF_INET;

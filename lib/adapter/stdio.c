@@ -11,10 +11,8 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <arpa/inet.h>
-#include <netinet/in.h>
 
 #include <err.h>
 #include <errno.h>
@@ -31,6 +29,7 @@
 #include <unistd.h>
 
 #include "sys/descriptors.h"
+#include "sys/sockets.h"
 #include "sys/wire.h"
 #include "worker/apppool.h"
 
@@ -71,13 +70,6 @@ fail_program(const char *name, int error)
 /* --- the client, in the environment ------------------------------------- */
 
 /* As ucspi-tcp, ucspi-unix, xinetd and systemd name it: apppool-handoff(7). */
-union address {
-	struct sockaddr any;
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	struct sockaddr_un un;
-	char bytes[sizeof(struct sockaddr_storage)];
-};
 
 /* Of a short value. */
 static bool __attribute__((format(printf, 2, 3)))
@@ -94,7 +86,7 @@ set_variable(const char *name, const char *fmt, ...)
 
 /* Writes the IP address as people do, and returns the port. */
 static uint16_t
-read_ip(const union address *a, char *text, socklen_t size)
+read_ip(const union sockets_address *a, char *text, socklen_t size)
 {
 	const struct in6_addr *in6 = &a->in6.sin6_addr;
 
@@ -112,7 +104,8 @@ read_ip(const union address *a, char *text, socklen_t size)
 
 /* remote NULL: the client has left. */
 static bool
-tell_tcp(const union address *local, const union address *remote)
+tell_tcp(
+    const union sockets_address *local, const union sockets_address *remote)
 {
 	char ip[INET6_ADDRSTRLEN] = "";
 	unsigned port = read_ip(local, ip, sizeof(ip));
@@ -136,9 +129,9 @@ tell_tcp(const union address *local, const union address *remote)
  * be shown; "": no name. Behind it there are zeros.
  */
 static const char *
-read_path(union address *a, socklen_t len)
+read_path(union sockets_address *a, socklen_t len)
 {
-	char *path = a->bytes + offsetof(struct sockaddr_un, sun_path);
+	char *path = (char *)a + offsetof(struct sockaddr_un, sun_path);
 
 	if (len > offsetof(struct sockaddr_un, sun_path) && *path == '\0')
 		*path = '@';
@@ -146,8 +139,8 @@ read_path(union address *a, socklen_t len)
 }
 
 static bool
-tell_unix(int conn, union address *local, socklen_t local_len,
-    union address *remote, socklen_t remote_len)
+tell_unix(int conn, union sockets_address *local, socklen_t local_len,
+    union sockets_address *remote, socklen_t remote_len)
 {
 	const char *path = read_path(remote, remote_len);
 	struct ucred peer;
@@ -176,7 +169,7 @@ tell_unix(int conn, union address *local, socklen_t local_len,
 static bool
 tell_peer(int conn)
 {
-	union address local = { 0 }, remote = { 0 };
+	union sockets_address local = { 0 }, remote = { 0 };
 	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
 	bool known;
 
