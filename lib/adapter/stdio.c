@@ -33,10 +33,6 @@
 #include "sys/wire.h"
 #include "worker/apppool.h"
 
-/* Exit statuses of shells. */
-#define EXIT_NOT_EXECUTABLE 126
-#define EXIT_NOT_FOUND 127
-
 /* --- the program -------------------------------------------------------- */
 
 /* Whether we may execute the file; else errno says why not. */
@@ -64,7 +60,7 @@ fail_program(const char *name, int error)
 
 	if (apppool_fail("cannot execute %s: %s", name, strerror(error)) == 0)
 		(void)poll(&daemon, 1, -1);
-	exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
+	exit(EX_OSERR);
 }
 
 /* --- the client, in the environment ------------------------------------- */

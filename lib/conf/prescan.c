@@ -404,16 +404,9 @@ stmt_new(struct prescan *p, enum form form)
 	s->where = where_of(p, p->at->line);
 	s->form = form;
 	s->section = p->section;
+	s->option = options_find(s->section != NULL, s->name);
 	s->blank = p->section != NULL && p->section->blank;
 	return s;
-}
-
-/* Whether the name of s is known and used rightly; else that is reported. */
-static bool
-check_name(struct prescan *p, struct stmt *s)
-{
-	s->option = options_find(s->section != NULL, s->name);
-	return names_check(p->findings, s, p->at);
 }
 
 /* The first token from t to before end that breaks "VALUE, ..."; or NULL. */
@@ -441,7 +434,8 @@ take_valued(struct prescan *p, struct token *last, enum form form)
 		    "unexpected '%.*s' after the value of '%s': a value with "
 		    "spaces stands in quotes, a list in { \"a\", \"b\" }",
 		    TOKEN_SHOW(last + 1), s->name);
-	} else if (has_bad(p, last) || s->blank || !check_name(p, s)) {
+	} else if (has_bad(p, last) || s->blank ||
+	    !names_check(p->findings, s, p->at)) {
 		reject(p, last, 0, NULL);
 	} else if (unexpected != NULL) {
 		reject(p, last, unexpected->line,
@@ -536,7 +530,7 @@ take_other(struct prescan *p)
 	struct stmt *s = stmt_new(p, FORM_NONE);
 
 	if (is_name(t) && !has_bad(p, last)) {
-		(void)check_name(p, s);
+		(void)names_check(p->findings, s, p->at);
 		reject(p, last, 0, NULL);
 	} else {
 		reject(p, last, t->line, "unexpected '%.*s'%s", TOKEN_SHOW(t),
@@ -564,7 +558,7 @@ open_section(struct prescan *p, size_t brace)
 		    TOKEN_SHOW(t));
 		good = false;
 	}
-	good = good && (s->blank || check_name(p, s));
+	good = good && (s->blank || names_check(p->findings, s, p->at));
 	if (!good && s->section != NULL)
 		s->section->gaps = true;
 	s->blank = s->blank || !good;

@@ -266,7 +266,7 @@ struct stmt {
 	const char *name;
 	struct where where; /* of its name */
 	enum form form;
-	const struct option *option; /* FORM_OPTION only, else NULL */
+	const struct option *option; /* of a sound one: FORM_OPTION only */
 	struct stmt *section; /* the section around it, or NULL */
 	bool append; /* "+=" */
 	/* Of a section: left out with all in it; lacks wrong statements. */

@@ -70,11 +70,10 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 static bool
 parse_fd(const struct input *in, const char *text, struct listens *out)
 {
-	for (const char *p = text; *p != '\0'; p++) {
+	for (const char *p = text; *p != '\0'; p++)
 		if (!isgraph((unsigned char)*p) || *p == ':')
 			return type_bad(
 			    in, "'%s' is not a name of a socket", text);
-	}
 	if (*text == '\0' || strlen(text) > FD_NAME_MAX)
 		return type_bad(
 		    in, "fd: needs a name of at most %d bytes", FD_NAME_MAX);
