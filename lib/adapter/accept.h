@@ -115,7 +115,7 @@ struct listener {
 	struct inherited options; /* before the program ran */
 };
 
-/* family: AF_UNIX, AF_INET or AF_INET6. Returns 0, or -1 and errno. */
+/* family: AF_UNIX, AF_INET or AF_INET6. 0, or -1 and errno to end with. */
 int listener_make(struct listener *l, int family);
 
 /* Makes it readable, until listener_silence(). */

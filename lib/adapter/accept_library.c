@@ -236,26 +236,19 @@ library_exit(int status, void *unused)
 	sessions_exit(status);
 }
 
-/* The program cannot be served here: it is killed, or replaced, for that. */
-static void
-library_say_unfit(const char *why)
-{
-	char text[128];
-	int len = snprintf(text, sizeof(text), WIRE_UNFIT " %s", why);
-
-	(void)channel_say(library.channel.fd, text, (size_t)len);
-}
-
 /*
- * The same; the thread waits until connections have ended in the one that
- * accepts, or the daemon has gone.
+ * The program cannot be served here: it is killed, or replaced, for that. The
+ * thread waits until connections have ended in the one that accepts, or the
+ * daemon has gone.
  */
 static void
 library_unfit(const char *why)
 {
 	struct pollfd hangup = { .fd = library.channel.fd };
+	char text[128];
+	int len = snprintf(text, sizeof(text), WIRE_UNFIT " %s", why);
 
-	library_say_unfit(why);
+	(void)channel_say(library.channel.fd, text, (size_t)len);
 	while (!library.stopped)
 		if (REAL(poll)(&hangup, 1, ASK_PAUSE) == 1)
 			_exit(1);
@@ -369,9 +362,9 @@ library_fork(const struct channel_message *m)
 	len = snprintf(
 	    text, sizeof(text), WIRE_FORKED " %ju 0", (uintmax_t)m->serial);
 	(void)channel_say(library.channel.fd, text, (size_t)len);
-	for (int i = 0; i < 3; i++)
-		if ((i == 0 ? m->fd : m->output[i - 1]) != -1)
-			(void)REAL(close)(i == 0 ? m->fd : m->output[i - 1]);
+	(void)REAL(close)(m->fd);
+	(void)REAL(close)(m->output[0]);
+	(void)REAL(close)(m->output[1]);
 }
 
 /*
@@ -594,13 +587,15 @@ HOOK void _Exit(int status) __attribute__((alias("_exit")));
 static void
 library_executes(void)
 {
+	static const char unfit[] =
+	    WIRE_UNFIT " it executes another program in its place";
 	int error = errno;
 
 	/* A child, perhaps after vfork(), may execute what it wants. */
 	if (getpid() == library.pid) {
 		/* First: what is said to be over would bring another one. */
 		(void)apppool_retire();
-		library_say_unfit("it executes another program in its place");
+		(void)channel_say(library.channel.fd, unfit, sizeof(unfit) - 1);
 		(void)sessions_settle();
 	}
 	errno = error;

@@ -46,7 +46,7 @@ listener_make(struct listener *l, int family)
 {
 	struct sockaddr_in *in = (struct sockaddr_in *)&l->addr;
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&l->addr;
-	int no = 0, error;
+	int no = 0;
 
 	l->bell = -1;
 	l->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -70,17 +70,11 @@ listener_make(struct listener *l, int family)
 		/* An abstract name. */
 		l->addr_len = offsetof(struct sockaddr_un, sun_path);
 	}
-	if (bind(l->fd, (struct sockaddr *)&l->addr, l->addr_len) == 0 &&
-	    listen(l->fd, BACKLOG) == 0) {
-		l->addr_len = sizeof(l->addr);
-		if (getsockname(
-			l->fd, (struct sockaddr *)&l->addr, &l->addr_len) == 0)
-			return 0;
-	}
-	error = errno;
-	(void)close(l->fd);
-	errno = error;
-	return -1;
+	if (bind(l->fd, (struct sockaddr *)&l->addr, l->addr_len) == -1 ||
+	    listen(l->fd, BACKLOG) == -1)
+		return -1;
+	l->addr_len = sizeof(l->addr);
+	return getsockname(l->fd, (struct sockaddr *)&l->addr, &l->addr_len);
 }
 
 void

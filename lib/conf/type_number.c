@@ -197,8 +197,9 @@ conf_parse_size(const char *text, uint64_t *out)
 }
 
 static char *
-print_size(struct arena *a, uint64_t size)
+size_print(const struct option *o, const void *base, struct arena *a)
 {
+	uint64_t size = *(const uint64_t *)TYPE_FIELD(o, base);
 	int unit = -1;
 
 	while (size != 0 && size % 1024 == 0 && unit < 3) {
@@ -218,12 +219,6 @@ size_parse(const struct input *in, void *base)
 		return true;
 	return type_bad(in, "'%s' is not a size: write 65536, 64K, 16M or 2G",
 	    in->values[0]);
-}
-
-static char *
-size_print(const struct option *o, const void *base, struct arena *a)
-{
-	return print_size(a, *(const uint64_t *)TYPE_FIELD(o, base));
 }
 
 const struct type type_size = { false, size_parse, size_print };
@@ -367,6 +362,8 @@ rlimit_parse(const struct input *in, void *base)
 static char *
 rlimit_print(const struct option *o, const void *base, struct arena *a)
 {
+	static const struct option size = { .offset = offsetof(
+						struct conf_rlimit, max) };
 	const struct conf_rlimit *limit = TYPE_FIELD(o, base);
 
 	if (!limit->set)
@@ -374,7 +371,7 @@ rlimit_print(const struct option *o, const void *base, struct arena *a)
 	if (limit->max == RLIM_INFINITY)
 		return arena_strdup(a, "unlimited");
 	if (o->type == &type_rlimit_size)
-		return print_size(a, limit->max);
+		return size_print(&size, limit, a);
 	return arena_printf(a, "%ju%s", (uintmax_t)limit->max,
 	    o->type == &type_rlimit_span ? "s" : "");
 }
