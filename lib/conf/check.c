@@ -559,37 +559,32 @@ check_program(const struct build *b, const struct conf_app *app)
 		  "\"ARGUMENT\" })");
 }
 
-static bool
-looks_like_file(const char *text)
-{
-	static const char *const ends[] = { "js", "mjs", "cjs", "ts", "py",
-		"rb", "ru", "pl", "psgi", "php", "phar", "sh", "lua", "tcl",
-		"jar", "conf", "cfg", "ini", "yml", "yaml", "toml" };
-	const char *dot = strrchr(text, '.');
-
-	if (dot == NULL || text[0] == '-' || strstr(text, "//") != NULL ||
-	    strpbrk(text, " \t\n=*?;|&<>$(){}'\"") != NULL)
-		return false;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
-		if (strcmp(dot + 1, ends[i]) == 0)
-			return true;
-	return false;
-}
-
 /* A relative argument that names no file where the program starts. */
 static void
 check_argument(
     const struct build *b, const struct conf_app *app, const char *text)
 {
+	/* An argument with one of these endings looks like a file. */
+	static const char *const ends[] = { "js", "mjs", "cjs", "ts", "py",
+		"rb", "ru", "pl", "psgi", "php", "phar", "sh", "lua", "tcl",
+		"jar", "conf", "cfg", "ini", "yml", "yaml", "toml" };
+	struct arena *a = b->findings->arena;
 	const char *directory = app->program.directory;
-	const char *path = resolve_outside(b->findings->arena, app,
-	    source_join(b->findings->arena, directory, text));
-	const char *beside = source_join(b->findings->arena,
-	    build_where(b, app, "command").source->dir, text);
+	const char *dot = strrchr(text, '.'), *path, *beside;
+	size_t i = 0, n = sizeof(ends) / sizeof(ends[0]);
 	struct stat st;
 
+	while (dot != NULL && i < n && strcmp(dot + 1, ends[i]) != 0)
+		i++;
+	if (dot == NULL || i == n || text[0] == '-' ||
+	    strstr(text, "//") != NULL ||
+	    strpbrk(text, " \t\n=*?;|&<>$(){}'\"") != NULL)
+		return;
+	path = resolve_outside(a, app, source_join(a, directory, text));
 	if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
 		return;
+	beside =
+	    source_join(a, build_where(b, app, "command").source->dir, text);
 	build_say(b, app, SAID_DOUBT, "command",
 	    "argument '%s': there is no such file in %s, where the program "
 	    "starts%s%s",
@@ -673,8 +668,7 @@ check_programs(const struct build *b, const struct conf_app *app)
 		    directory, strerror(error));
 	check_program(b, app);
 	for (size_t i = 1; p->command[0] != NULL && p->command[i] != NULL; i++)
-		if (looks_like_file(p->command[i]))
-			check_argument(b, app, p->command[i]);
+		check_argument(b, app, p->command[i]);
 }
 
 /* Checks what the file refers to, if the flags of the load ask for that. */
