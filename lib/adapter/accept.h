@@ -115,7 +115,7 @@ struct listener {
 	struct inherited options; /* before the program ran */
 };
 
-/* family: AF_UNIX, AF_INET or AF_INET6. 0, or -1 and errno to end with. */
+/* family: AF_UNIX, AF_INET or AF_INET6. Returns 0, or -1 and errno. */
 int listener_make(struct listener *l, int family);
 
 /* Makes it readable, until listener_silence(). */
@@ -151,7 +151,7 @@ _Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
 /*
  * Starts the program with these signals blocked, and waits until it runs.
  * notify: where its calls are reported already; -1: the filter is installed
- * first. What fails is told by daemon_fail(), by the child if that must be.
+ * first. Whatever fails, here or in the child, is told by daemon_fail().
  */
 void program_start(
     struct adapter *a, char **argv, const sigset_t *signals, int notify);
@@ -276,8 +276,8 @@ struct adapter {
 void serve(struct adapter *a);
 
 /*
- * The program has called; it has shut its socket down; a signal was passed on
- * to it; it has ended with this wait status.
+ * Facts about the program: it has called accept(); it has shut its socket down;
+ * it was sent a signal; it has ended with this wait status.
  */
 void serve_call(struct adapter *a);
 void serve_shut(struct adapter *a);

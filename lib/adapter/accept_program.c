@@ -255,7 +255,7 @@ program_start(
 	}
 	if (p->notify == -1)
 		daemon_fail(a, START_FAULT, argv[0], strerror(EMFILE));
-	/* The end of file: it is executed, or has told why not and ends. */
+	/* The end of file comes when the program runs, or cannot. */
 	(void)recv(ends[0], &byte, 1, 0);
 	(void)close(ends[0]);
 	p->pidfd = view_open(p->pid);

@@ -237,7 +237,7 @@ main(int argc, char **argv)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	/* Of a program in PATH that is known when it is executed. */
+	/* A name without a '/' is looked for in PATH when it is executed. */
 	if (strchr(argv[1], '/') != NULL && !is_executable(argv[1]))
 		fail_program(argv[1], errno);
 	/*

@@ -338,7 +338,7 @@ reject(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 
 /* ---- statements ---- */
 
-/* What the prescan does not refuse: the value is a mistake, told once. */
+/* Keeps libconfuse from printing a mistake, which value_of() reports. */
 static void
 value_error(cfg_t *cfg, const char *fmt, va_list ap)
 {

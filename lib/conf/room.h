@@ -99,11 +99,15 @@ struct findings {
 	size_t mistakes;
 };
 
-/* The kinds of findings. */
+/*
+ * The kinds of findings: a mistake in the file; a fault outside of the file,
+ * which the flags make a mistake, a warning or nothing; and a doubt, for which
+ * the load never fails.
+ */
 enum said {
-	SAID_MISTAKE, /* in the file */
-	SAID_OUTSIDE, /* of it: by flags a mistake, a warning or nothing */
-	SAID_DOUBT, /* likewise, but never a mistake */
+	SAID_MISTAKE,
+	SAID_OUTSIDE,
+	SAID_DOUBT,
 };
 
 void findings_say(struct findings *f, enum said said, struct where where,
@@ -266,7 +270,7 @@ struct stmt {
 	const char *name;
 	struct where where; /* of its name */
 	enum form form;
-	const struct option *option; /* of a sound one: FORM_OPTION only */
+	const struct option *option; /* NULL: the name is that of none */
 	struct stmt *section; /* the section around it, or NULL */
 	bool append; /* "+=" */
 	/* Of a section: left out with all in it; lacks wrong statements. */
