@@ -1,106 +1,131 @@
 /*
- * The core as a manager: what the engine tells becomes facts, and the actions
- * that follow are carried out by the engine.
+ * The core as a manager, on one host or on many behind a balancer such as
+ * HAProxy: each host is a core of its own, and all are one manager. What the
+ * engine tells becomes facts, and the actions that follow are carried out by
+ * the engine. The balancer knows how many connections it has sent to each host,
+ * and what the agent of a host has last reported.
  */
 
 #include <sys/param.h>
 
 #include <assert.h>
 
+#include "core/deadlines.h"
 #include "core/pool.h"
 #include "sim/simulate.h"
 
-/* The connections that the kernel keeps in front of an app. */
-struct backlog {
-	struct ilist requests; /* in the order of their arrival */
-	uint32_t room; /* for requests */
+/* From one report of an agent to the next. */
+#define AGENT_INTERVAL TSPAN_SECONDS(2)
+
+/* An app on a host. */
+struct target {
+	uint32_t sent; /* connections that are there now */
+	uint32_t most; /* what the agent has reported */
+	uint32_t need; /* processes, as it counts in the tallies */
+	/* The connections that the kernel keeps in front of the app. */
+	struct ilist backlog; /* requests, in the order of their arrival */
 	bool paused; /* accepting is, until ACTION_RESUME */
 };
 
-struct pool_driver {
-	struct manager manager; /* first */
-	const struct conf *conf;
+struct host {
+	struct driver *driver;
+	uint32_t first; /* the number of its first worker */
 	uint64_t seed;
-	struct pool_limits limits;
 	struct pool pool;
 	void *memory; /* the pool's */
-	struct backlog *backlogs; /* of the apps */
-	uint32_t *needs; /* of the apps: as they count in the tallies */
+	struct target *targets; /* by app */
 	uint32_t *request_of; /* of a connection */
-	/* Of all hosts together: */
-	struct ilink *links; /* of requests in backlogs */
-	uint32_t *conn_of; /* of a request */
 };
 
-static void
-driver_accept(struct pool_driver *d, uint32_t app, uint32_t request, tstamp now)
-{
-	uint32_t conn = pool_arrived(&d->pool, app, now);
+struct driver {
+	struct manager manager; /* first */
+	const struct conf *conf;
+	struct balancer_spec balancer;
+	struct pool_limits limits; /* of a host */
+	struct host *hosts;
+	uint32_t last; /* host that a connection was sent to */
+	struct prng prng; /* for BALANCER_RANDOM2 */
+	struct ilist *queues; /* the balancer's, of the apps */
+	/* Of a request: */
+	struct ilink *links; /* in a queue, or in a backlog */
+	struct target **target_of; /* unless it is in a queue */
+	uint32_t *conn_of;
+	/* By host: its core's; and behind those: of the reports of agents. */
+	struct deadlines deadlines;
+};
 
-	d->request_of[conn] = request;
-	d->conn_of[request] = conn;
+/* --- a host ------------------------------------------------------------- */
+
+static void
+host_accept(struct host *h, uint32_t app, uint32_t request, tstamp now)
+{
+	uint32_t conn = pool_arrived(&h->pool, app, now);
+
+	h->request_of[conn] = request;
+	h->driver->conn_of[request] = conn;
 }
 
 static void
-driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
+host_resume(struct host *h, uint32_t app, tstamp now)
 {
-	struct backlog *b = &d->backlogs[app];
+	struct target *t = &h->targets[app];
 
-	while (!ilist_empty(&b->requests)) {
-		uint32_t request = b->requests.first;
+	while (!ilist_empty(&t->backlog)) {
+		uint32_t request = t->backlog.first;
 
-		if (!pool_may_accept(&d->pool, app)) {
-			b->paused = true;
-			pool_accept_paused(&d->pool, app, now);
+		if (!pool_may_accept(&h->pool, app)) {
+			t->paused = true;
+			pool_accept_paused(&h->pool, app, now);
 			return;
 		}
-		ilist_remove(&b->requests, d->links, request);
-		driver_accept(d, app, request, now);
+		ilist_remove(&t->backlog, h->driver->links, request);
+		host_accept(h, app, request, now);
 	}
-	b->paused = false;
-	pool_accept_resumed(&d->pool, app, now);
+	t->paused = false;
+	pool_accept_resumed(&h->pool, app, now);
 }
 
+/* Carries out what the core wants done. */
 static void
-driver_settle(struct pool_driver *d, tstamp now)
+host_act(struct host *h, tstamp now)
 {
+	struct driver *d = h->driver;
 	struct engine *e = d->manager.engine;
-	const uint32_t first = d->manager.first;
 	struct action a;
 	uint32_t request;
 
-	while (pool_next_action(&d->pool, &a))
+	while (pool_next_action(&h->pool, &a))
 		switch ((enum action_kind)a.kind) {
 		case ACTION_SPAWN:
-			pool_spawned(&d->pool, a.process, now);
-			engine_start(e, first + a.process, a.app,
-			    d->pool.apps[a.app].options.concurrency);
+			pool_spawned(&h->pool, a.process, now);
+			engine_start(e, h->first + a.process, a.app,
+			    h->pool.apps[a.app].options.concurrency);
 			break;
 		case ACTION_HAND:
 			engine_give(
-			    e, first + a.process, d->request_of[a.conn]);
+			    e, h->first + a.process, h->request_of[a.conn]);
 			break;
 		case ACTION_TAKE:
-			request = engine_take(e, first + a.process);
-			pool_taken(&d->pool, a.process,
+			request = engine_take(e, h->first + a.process);
+			pool_taken(&h->pool, a.process,
 			    request == ILIST_NONE ? ILIST_NONE
 						  : d->conn_of[request],
 			    now);
 			break;
 		case ACTION_REFUSE:
-			engine_refuse(e, d->request_of[a.conn],
+			engine_refuse(e, h->request_of[a.conn],
 			    a.cause == CAUSE_TIMED_OUT ? ENGINE_TIMED_OUT
 						       : ENGINE_REFUSED);
 			break;
 		case ACTION_STOP:
-			engine_stop(e, first + a.process);
+			engine_stop(e, h->first + a.process);
 			break;
 		case ACTION_TERM:
 		case ACTION_KILL:
-			engine_kill(e, first + a.process);
+			engine_kill(e, h->first + a.process);
 			break;
 		case ACTION_RESUME:
-			driver_resume(d, a.app, now);
+			host_resume(h, a.app, now);
 			break;
 		case ACTION_LOCK:
 		case ACTION_UNLOCK:
@@ -112,6 +137,101 @@ driver_settle(struct pool_driver *d, tstamp now)
 		}
 }
 
+/* A connection is sent to the host. */
+static void
+host_arrived(struct host *h, uint32_t app, uint32_t request, tstamp now)
+{
+	struct driver *d = h->driver;
+	struct target *t = &h->targets[app];
+
+	t->sent++;
+	d->target_of[request] = t;
+	d->last = (uint32_t)(h - d->hosts);
+	if (!h->pool.apps[app].options.sessions) {
+		engine_refuse(d->manager.engine, request, ENGINE_REFUSED);
+	} else if (!t->paused && pool_may_accept(&h->pool, app)) {
+		host_accept(h, app, request, now);
+	} else if (t->backlog.count == d->conf->apps[app].listen.backlog) {
+		engine_refuse(d->manager.engine, request, ENGINE_OVERFLOWED);
+	} else {
+		ilist_push_back(&t->backlog, d->links, request);
+		if (!t->paused)
+			pool_accept_paused(&h->pool, app, now);
+		t->paused = true;
+	}
+	host_act(h, now);
+}
+
+/* --- the balancer ------------------------------------------------------- */
+
+/* What the agent of the host reports: connections that it can serve. */
+static void
+balancer_hear(struct driver *d, struct host *h)
+{
+	const struct pool *p = &h->pool;
+
+	for (uint32_t app = 0; app < d->conf->apps_len; app++)
+		h->targets[app].most = d->balancer.blind
+		    ? UINT32_MAX
+		    : MAX(pool_may_have(p, app, p->now), 1) *
+			p->apps[app].options.concurrency;
+}
+
+/* Not a host that has as many as it can serve; NULL: there is no other. */
+static struct host *
+balancer_choose(struct driver *d, uint32_t app)
+{
+	const uint32_t n = d->balancer.hosts;
+	struct host *best = NULL, *other;
+	const struct target *t;
+
+	if (d->balancer.kind == BALANCER_RANDOM2) {
+		best = &d->hosts[prng_next(&d->prng) % n];
+		other = &d->hosts[prng_next(&d->prng) % n];
+		if (other->targets[app].sent < best->targets[app].sent)
+			best = other;
+		t = &best->targets[app];
+		return t->sent < t->most ? best : NULL;
+	}
+	/* Hosts that are as good as each other take turns. */
+	for (uint32_t i = 1; i <= n; i++) {
+		other = &d->hosts[(d->last + i) % n];
+		t = &other->targets[app];
+		if (t->sent >= t->most ||
+		    (best != NULL && t->sent >= best->targets[app].sent))
+			continue;
+		best = other;
+		if (d->balancer.kind == BALANCER_ROUNDROBIN)
+			break;
+	}
+	return best;
+}
+
+/*
+ * Comes behind each fact of a host: it may have room for what the balancer
+ * keeps, and another deadline.
+ */
+static void
+driver_settle(struct driver *d, struct host *h, tstamp now)
+{
+	host_act(h, now);
+	for (uint32_t app = 0; app < d->conf->apps_len; app++) {
+		struct ilist *queue = &d->queues[app];
+		const struct target *t = &h->targets[app];
+
+		while (!ilist_empty(queue) && t->sent < t->most) {
+			uint32_t request = queue->first;
+
+			ilist_remove(queue, d->links, request);
+			host_arrived(h, app, request, now);
+		}
+	}
+	deadlines_set(
+	    &d->deadlines, (uint32_t)(h - d->hosts), pool_deadline(&h->pool));
+}
+
+/* --- what the engine tells ---------------------------------------------- */
+
 /*
  * The limit in front of an app is left out: the server that grants it has
  * other clients, whose load is not known here.
@@ -119,140 +239,160 @@ driver_settle(struct pool_driver *d, tstamp now)
 static void
 driver_started(struct manager *m, tstamp now)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
+	struct driver *d = (struct driver *)m;
 	const struct conf *conf = d->conf;
-	struct app_options o;
+	const uint32_t n = d->balancer.hosts;
 
-	pool_init(
-	    &d->pool, &d->limits, d->memory, conf->max_processes, d->seed, now);
-	pool_resize(&d->pool, conf->max_processes, conf->process_slack, now);
-	for (uint32_t i = 0; i < conf->apps_len; i++) {
-		uint32_t app;
+	for (uint32_t i = 0; i < n; i++) {
+		struct host *h = &d->hosts[i];
 
-		o = conf->apps[i].pool;
-		o.limited = false;
-		app = pool_app_add(&d->pool, &o, now);
-		assert(app == i);
-		engine_promise(m->engine, app, o.target_wait);
+		pool_init(&h->pool, &d->limits, h->memory, conf->max_processes,
+		    h->seed, now);
+		pool_resize(
+		    &h->pool, conf->max_processes, conf->process_slack, now);
+		for (uint32_t k = 0; k < conf->apps_len; k++) {
+			struct app_options o = conf->apps[k].pool;
+			uint32_t app;
+
+			o.limited = false;
+			app = pool_app_add(&h->pool, &o, now);
+			assert(app == k);
+			engine_promise(m->engine, app, o.target_wait);
+		}
+		balancer_hear(d, h);
+		/* The agents are asked one after the other. */
+		if (!d->balancer.blind)
+			deadlines_set(&d->deadlines, n + i,
+			    now + AGENT_INTERVAL * (i + 1) / n);
+		driver_settle(d, h, now);
 	}
-	driver_settle(d, now);
 }
 
 static void
 driver_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
-	struct backlog *b = &d->backlogs[app];
+	struct driver *d = (struct driver *)m;
+	struct host *h = balancer_choose(d, app);
 
-	if (!d->pool.apps[app].options.sessions) {
-		engine_refuse(m->engine, request, ENGINE_REFUSED);
-	} else if (!b->paused && pool_may_accept(&d->pool, app)) {
-		driver_accept(d, app, request, now);
-	} else if (b->requests.count == b->room) {
-		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);
-	} else {
-		ilist_push_back(&b->requests, d->links, request);
-		if (!b->paused)
-			pool_accept_paused(&d->pool, app, now);
-		b->paused = true;
+	if (h == NULL) {
+		ilist_push_back(&d->queues[app], d->links, request);
+		return;
 	}
-	driver_settle(d, now);
+	host_arrived(h, app, request, now);
+	driver_settle(d, h, now);
 }
 
 static void
 driver_ready(struct manager *m, uint32_t worker, tstamp now)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
+	struct driver *d = (struct driver *)m;
+	struct host *h = &d->hosts[worker / d->limits.processes];
+	uint32_t process = worker - h->first;
 	bool sound;
 
-	worker -= m->first;
 	/* Workers without sessions were ready when they were started. */
-	if (!d->pool.apps[d->pool.processes[worker].app].options.sessions)
+	if (!h->pool.apps[h->pool.processes[process].app].options.sessions)
 		return;
-	sound = pool_ready(&d->pool, worker, now);
+	sound = pool_ready(&h->pool, process, now);
 	assert(sound);
-	driver_settle(d, now);
+	driver_settle(d, h, now);
 }
 
 static void
 driver_finished(
     struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
-	bool sound = pool_session_over(&d->pool, worker - m->first,
+	struct driver *d = (struct driver *)m;
+	struct host *h = &d->hosts[worker / d->limits.processes];
+	bool sound = pool_session_over(&h->pool, worker - h->first,
 	    d->conn_of[request], SESSION_DONE, now);
 
 	assert(sound);
-	driver_settle(d, now);
+	driver_settle(d, h, now);
 }
 
 static void
 driver_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
-	const uint32_t process = worker - m->first;
+	struct driver *d = (struct driver *)m;
+	struct host *h = &d->hosts[worker / d->limits.processes];
+	const uint32_t process = worker - h->first;
 	uint32_t request;
 
-	pool_died(&d->pool, process, killed ? END_SIGNAL : END_EXIT, now);
+	pool_died(&h->pool, process, killed ? END_SIGNAL : END_EXIT, now);
 	while ((request = engine_take(m->engine, worker)) != ILIST_NONE)
-		pool_retaken(&d->pool, d->conn_of[request], now);
-	pool_gone(&d->pool, process, now);
-	driver_settle(d, now);
+		pool_retaken(&h->pool, d->conn_of[request], now);
+	pool_gone(&h->pool, process, now);
+	driver_settle(d, h, now);
+}
+
+static void
+driver_ended(struct manager *m, uint32_t request)
+{
+	((struct driver *)m)->target_of[request]->sent--;
 }
 
 static tstamp
 driver_due(const struct manager *m)
 {
-	return pool_deadline(&((const struct pool_driver *)m)->pool);
+	uint32_t number;
+
+	return deadlines_first(&((const struct driver *)m)->deadlines, &number);
 }
 
 static void
 driver_tick(struct manager *m, tstamp now)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
+	struct driver *d = (struct driver *)m;
+	const uint32_t n = d->balancer.hosts;
+	uint32_t number, need;
+	struct host *h;
 
-	pool_tick(&d->pool, now);
-	driver_settle(d, now);
+	(void)deadlines_first(&d->deadlines, &number);
+	h = &d->hosts[number % n];
+	if (number >= n) {
+		balancer_hear(d, h);
+		deadlines_set(&d->deadlines, number, now + AGENT_INTERVAL);
+		driver_settle(d, h, now);
+		return;
+	}
+	pool_tick(&h->pool, now);
+	driver_settle(d, h, now);
 	/* Needs are estimated at ticks. */
-	for (uint32_t i = 0; i < d->conf->apps_len; i++) {
-		uint32_t need = d->pool.apps[i].promise.need;
-
-		if (d->needs[i] != need)
-			engine_need(m->engine, i, need - d->needs[i]);
-		d->needs[i] = need;
+	for (uint32_t app = 0; app < d->conf->apps_len; app++) {
+		need = h->pool.apps[app].promise.need;
+		if (h->targets[app].need != need)
+			engine_need(
+			    m->engine, app, need - h->targets[app].need);
+		h->targets[app].need = need;
 	}
 }
 
 static void
 driver_fini(struct manager *m)
 {
-	struct pool_driver *d = (struct pool_driver *)m;
+	struct driver *d = (struct driver *)m;
 
-	free(d->memory);
-	free(d->backlogs);
-	free(d->needs);
-	free(d->request_of);
-	if (m->first == 0) {
-		free(d->links);
-		free(d->conn_of);
+	for (uint32_t i = 0; i < d->balancer.hosts; i++) {
+		free(d->hosts[i].memory);
+		free(d->hosts[i].targets);
+		free(d->hosts[i].request_of);
 	}
+	free(d->hosts);
+	free(d->queues);
+	free(d->links);
+	free(d->target_of);
+	free(d->conn_of);
+	free(d->deadlines.heap);
+	free(d->deadlines.where);
 	free(d);
 }
 
-uint32_t
-pool_driver_serves(const struct manager *m, uint32_t app)
+struct manager *
+driver_new(
+    const struct balancer_spec *spec, const struct conf *conf, uint64_t seed)
 {
-	const struct pool_driver *d = (const struct pool_driver *)m;
-	const struct pool *p = &d->pool;
-
-	return MAX(pool_may_have(p, app, p->now), 1) *
-	    p->apps[app].options.concurrency;
-}
-
-void
-pool_drivers_new(const struct conf *conf, uint64_t seed, uint32_t hosts,
-    struct manager **out)
-{
+	static const struct balancer_spec alone = { .hosts = 1, .blind = true };
 	static const struct manager_ops ops = {
 		.started = driver_started,
 		.arrived = driver_arrived,
@@ -262,42 +402,50 @@ pool_drivers_new(const struct conf *conf, uint64_t seed, uint32_t hosts,
 		.due = driver_due,
 		.tick = driver_tick,
 		.fini = driver_fini,
+		.ended = driver_ended,
 	};
 	struct prng seeds = { .state = seed };
-	struct pool_driver *d, *former = NULL;
+	struct driver *d = result_alloc(1, sizeof(*d));
+	const size_t apps = conf->apps_len;
+	size_t requests, n;
 
-	for (uint32_t host = 0; host < hosts; host++, former = d) {
-		d = result_alloc(1, sizeof(*d));
-		d->conf = conf;
-		d->seed = host == 0 ? seed : prng_next(&seeds);
-		conf_pool_limits(conf, &d->limits);
-		d->manager = (struct manager){
-			.ops = &ops,
-			.name = "apppoold",
-			.first = host * d->limits.processes,
-			.workers = d->limits.processes,
-			.requests = d->limits.conns + 1,
-		};
-		d->memory = result_alloc(1, pool_memory(&d->limits));
-		d->backlogs =
-		    result_alloc(d->limits.apps, sizeof(*d->backlogs));
-		d->needs = result_alloc(d->limits.apps, sizeof(*d->needs));
-		d->request_of =
-		    result_alloc(d->limits.conns, sizeof(*d->request_of));
-		for (size_t i = 0; i < conf->apps_len; i++) {
-			ilist_init(&d->backlogs[i].requests);
-			d->backlogs[i].room = conf->apps[i].listen.backlog;
-			d->manager.requests += d->backlogs[i].room;
-		}
-		if (former == NULL) {
-			size_t n = (size_t)hosts * d->manager.requests;
+	d->conf = conf;
+	d->balancer = spec->hosts == 0 ? alone : *spec;
+	n = d->balancer.hosts;
+	d->prng.state = ~seed;
+	d->last = d->balancer.hosts - 1;
+	conf_pool_limits(conf, &d->limits);
+	requests = d->limits.conns + 1;
+	for (size_t i = 0; i < apps; i++)
+		requests += conf->apps[i].listen.backlog;
+	requests *= n;
+	d->manager = (struct manager){
+		.ops = &ops,
+		.name = "apppoold",
+		.workers = (uint32_t)n * d->limits.processes,
+		.requests = (uint32_t)requests,
+	};
+	d->queues = result_alloc(apps, sizeof(*d->queues));
+	for (size_t app = 0; app < apps; app++)
+		ilist_init(&d->queues[app]);
+	d->links = result_alloc(requests, sizeof(*d->links));
+	d->target_of = result_alloc(requests, sizeof(struct target *));
+	d->conn_of = result_alloc(requests, sizeof(*d->conn_of));
+	d->deadlines.heap = result_alloc(2 * n, sizeof(struct deadline));
+	d->deadlines.where = result_alloc(2 * n, sizeof(uint32_t));
+	d->hosts = result_alloc(n, sizeof(*d->hosts));
+	for (uint32_t i = 0; i < n; i++) {
+		struct host *h = &d->hosts[i];
 
-			d->links = result_alloc(n, sizeof(*d->links));
-			d->conn_of = result_alloc(n, sizeof(*d->conn_of));
-		} else {
-			d->links = former->links;
-			d->conn_of = former->conn_of;
-		}
-		out[host] = &d->manager;
+		h->driver = d;
+		h->first = i * d->limits.processes;
+		h->seed = i == 0 ? seed : prng_next(&seeds);
+		h->memory = result_alloc(1, pool_memory(&d->limits));
+		h->targets = result_alloc(apps, sizeof(*h->targets));
+		h->request_of =
+		    result_alloc(d->limits.conns, sizeof(*h->request_of));
+		for (size_t app = 0; app < apps; app++)
+			ilist_init(&h->targets[app].backlog);
 	}
+	return &d->manager;
 }

@@ -567,11 +567,8 @@ static void
 simulate_play(
     const struct conf *conf, const struct simulation *s, struct result *out)
 {
-	struct manager *core = s->balancer.hosts == 0
-	    ? pool_driver_new(conf, s->load.seed)
-	    : balancer_new(&s->balancer, conf, s->load.seed);
-
-	if (!engine_run(&s->load, s->start_time, core, out))
+	if (!engine_run(&s->load, s->start_time,
+		driver_new(&s->balancer, conf, s->load.seed), out))
 		exit(EX_DATAERR);
 }
 

@@ -371,8 +371,7 @@ struct manager_ops {
 struct manager {
 	const struct manager_ops *ops;
 	const char *name; /* as the result calls it: "apppoold", "php-fpm …" */
-	uint32_t first; /* worker; of a host behind a balancer also over 0 */
-	uint32_t workers; /* numbers it may use, from `first` on */
+	uint32_t workers; /* numbers it may use */
 	uint32_t requests; /* that may be there at once */
 	struct engine *engine; /* set before started() */
 };
@@ -418,29 +417,7 @@ void engine_need(struct engine *e, uint32_t app, uint32_t by);
 /* The manager keeps this wait. */
 void engine_promise(struct engine *e, uint32_t app, tspan wait);
 
-/* --- driver.c: the core ------------------------------------------------- */
-
-/*
- * The core as the daemon drives it, with a backlog in front of each app such as
- * the kernel has. conf must outlive it; seed: of the core's own jitters. As
- * many hosts as wanted: the first, undone last, has what they share.
- */
-void pool_drivers_new(const struct conf *conf, uint64_t seed, uint32_t hosts,
-    struct manager **out);
-
-static inline struct manager *
-pool_driver_new(const struct conf *conf, uint64_t seed)
-{
-	struct manager *m;
-
-	pool_drivers_new(conf, seed, 1, &m);
-	return m;
-}
-
-/* Connections that the app can serve at a time, as `apppoolctl agent` says. */
-uint32_t pool_driver_serves(const struct manager *m, uint32_t app);
-
-/* --- balancer.c: many hosts --------------------------------------------- */
+/* --- driver.c: the core, on hosts behind a balancer ---------------------- */
 
 enum balancer_kind {
 	BALANCER_LEASTCONN, /* the host with the fewest connections */
@@ -449,7 +426,7 @@ enum balancer_kind {
 };
 
 struct balancer_spec {
-	uint32_t hosts; /* at most BALANCER_HOSTS_MAX */
+	uint32_t hosts; /* at most BALANCER_HOSTS_MAX; 0: one, no balancer */
 	enum balancer_kind kind;
 	bool blind; /* it asks no agent, and keeps no queue */
 };
@@ -457,12 +434,13 @@ struct balancer_spec {
 #define BALANCER_HOSTS_MAX 10000
 
 /*
- * Hosts with this configuration behind a balancer, which sends each as many
- * connections of an app at a time as its agent has reported, every 2 s, and
- * keeps all others in one queue. A host that has finished one gets the first
- * of them.
+ * The core as the daemon drives it, with a backlog in front of each app such as
+ * the kernel has: on hosts with this configuration behind a balancer, which
+ * sends each as many connections of an app at a time as its agent has reported,
+ * every 2 s, and keeps all others in one queue. A host that has finished one
+ * gets the first of them. conf must outlive it; seed: of the jitters.
  */
-struct manager *balancer_new(
+struct manager *driver_new(
     const struct balancer_spec *spec, const struct conf *conf, uint64_t seed);
 
 /* --- words.c: numbers, times and loads as they are shown ---------------- */

@@ -43,7 +43,8 @@ play(const struct shape *s)
 	conf = conf_load(in_folder("pool.conf"), CONF_INSIDE, NULL, &report);
 	conf_report_fini(&report);
 	result_fini(&r);
-	CHECK(engine_run(&spec, MS(100), pool_driver_new(conf, 1), &r));
+	CHECK(engine_run(&spec, MS(100),
+	    driver_new(&(struct balancer_spec){ 0 }, conf, 1), &r));
 	help_check_balance(&r.total);
 	conf_free(conf);
 }

@@ -124,7 +124,8 @@ pareto_run(const struct pareto *p, unsigned len, struct pareto_row *rows)
 	for (unsigned row = 0; row < len; row++) {
 		for (uint64_t seed = 1; seed <= PARETO_SEEDS; seed++) {
 			struct manager *m = row == 0
-			    ? pool_driver_new(conf, seed)
+			    ? driver_new(
+				  &(struct balancer_spec){ 0 }, conf, seed)
 			    : policies_new(row - 1, conf, seed);
 
 			pareto_add(p, conf, m, seed, &rows[row]);

@@ -26,10 +26,8 @@ run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
     tspan start_time, struct result *out)
 {
 	result_fini(out);
-	CHECK(engine_run(spec, start_time,
-	    behind.hosts == 0 ? pool_driver_new(conf, seed)
-			      : balancer_new(&behind, conf, seed),
-	    out));
+	CHECK(
+	    engine_run(spec, start_time, driver_new(&behind, conf, seed), out));
 	help_check_balance(&out->total);
 }
 
