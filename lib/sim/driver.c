@@ -10,7 +10,6 @@
 
 #include <assert.h>
 
-#include "core/deadlines.h"
 #include "core/pool.h"
 #include "sim/simulate.h"
 
@@ -383,8 +382,7 @@ driver_fini(struct manager *m)
 	free(d->links);
 	free(d->target_of);
 	free(d->conn_of);
-	free(d->deadlines.heap);
-	free(d->deadlines.where);
+	result_deadlines_fini(&d->deadlines);
 	free(d);
 }
 
@@ -431,8 +429,7 @@ driver_new(
 	d->links = result_alloc(requests, sizeof(*d->links));
 	d->target_of = result_alloc(requests, sizeof(struct target *));
 	d->conn_of = result_alloc(requests, sizeof(*d->conn_of));
-	d->deadlines.heap = result_alloc(2 * n, sizeof(struct deadline));
-	d->deadlines.where = result_alloc(2 * n, sizeof(uint32_t));
+	result_deadlines(&d->deadlines, 2 * n);
 	d->hosts = result_alloc(n, sizeof(*d->hosts));
 	for (uint32_t i = 0; i < n; i++) {
 		struct host *h = &d->hosts[i];

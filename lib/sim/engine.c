@@ -53,11 +53,9 @@ struct engine_worker {
 	uint32_t concurrency;
 	struct ilist serving; /* requests; at most `concurrency` */
 	struct ilist unread; /* empty if it could read one */
-	uint64_t order; /* of its event to come; 0: none */
 };
 
 struct engine_request {
-	uint64_t order; /* of the event that ends it; 0: not in service */
 	tstamp arrived;
 	tstamp given; /* to its worker */
 	tspan service;
@@ -79,8 +77,8 @@ struct engine {
 	uint32_t present; /* requests that are used */
 	uint32_t exited; /* worker whose exit is being told; or ILIST_NONE */
 	struct ilist left; /* requests that it had not read */
-	/* Below manager->workers: of that worker; else of a request. */
-	struct events events;
+	/* Of each worker, and behind those: the ends of requests in service. */
+	struct deadlines deadlines;
 	tstamp now;
 	tstamp end; /* of the load; TSTAMP_NEVER: not known yet */
 	bool over; /* the load is: workers count no longer */
@@ -222,7 +220,8 @@ static void
 request_free(struct engine *e, uint32_t request)
 {
 	e->requests[request].used = false;
-	e->requests[request].order = 0;
+	deadlines_set(
+	    &e->deadlines, e->manager->workers + request, TSTAMP_NEVER);
 	ilist_push_front(&e->free_requests, e->links, request);
 	e->present--;
 	if (e->manager->ops->ended != NULL)
@@ -316,8 +315,8 @@ worker_read(struct engine *e, struct engine_worker *w)
 			if (b != NULL)
 				b->longest_wait = MAX(b->longest_wait, wait);
 		}
-		r->order = events_put(&e->events,
-		    tstamp_add(e->now, r->service), e->manager->workers + n);
+		deadlines_set(&e->deadlines, e->manager->workers + n,
+		    tstamp_add(e->now, r->service));
 	}
 }
 
@@ -325,8 +324,8 @@ worker_read(struct engine *e, struct engine_worker *w)
 static void
 worker_exits(struct engine *e, struct engine_worker *w)
 {
-	w->order = events_put(&e->events, tstamp_add(e->now, ENGINE_EXIT),
-	    (uint32_t)(w - e->workers));
+	deadlines_set(&e->deadlines, (uint32_t)(w - e->workers),
+	    tstamp_add(e->now, ENGINE_EXIT));
 }
 
 /* The start of a worker is over, or the worker is gone. */
@@ -339,7 +338,6 @@ play_worker(struct engine *e, uint32_t worker)
 	worker_change(e, w);
 	if (w->state == ENGINE_STARTING && !w->killed) {
 		w->state = ENGINE_READY;
-		w->order = 0;
 		if (w->leaving)
 			worker_exits(e, w);
 		worker_changed(e, w);
@@ -397,8 +395,7 @@ engine_start(
 		e->result->apps[app].spawned++;
 	if (tally_count(e, tally_of(e, app), SERIES_SPAWNED))
 		e->result->apps[app].spawned_running++;
-	w->order =
-	    events_put(&e->events, tstamp_add(e->now, e->start_time), worker);
+	deadlines_set(&e->deadlines, worker, tstamp_add(e->now, e->start_time));
 	worker_changed(e, w);
 }
 
@@ -491,11 +488,10 @@ static int
 engine_turn(struct engine *e)
 {
 	const struct manager_ops *ops = e->manager->ops;
-	tstamp event = events_first(&e->events), due = ops->due(e->manager);
-	tstamp next = TSTAMP_NEVER, at;
 	const uint32_t workers = e->manager->workers;
+	tstamp due = ops->due(e->manager), next = TSTAMP_NEVER, event, at;
 	struct arrival arrival;
-	struct event first;
+	uint32_t first;
 
 	if (!e->over) {
 		switch (load_look(e->load, &next)) {
@@ -510,6 +506,7 @@ engine_turn(struct engine *e)
 			return -1;
 		}
 	}
+	event = deadlines_first(&e->deadlines, &first);
 	at = tstamp_min(tstamp_min(event, due), next);
 	if (!e->over && at >= e->end) {
 		/* The load ends here. */
@@ -526,14 +523,11 @@ engine_turn(struct engine *e)
 	if (at > e->now)
 		e->now = at;
 	if (event == at) {
-		/* A worker or request that has ended has another order. */
-		first = events_pop(&e->events);
-		if (first.number < workers &&
-		    e->workers[first.number].order == first.order)
-			play_worker(e, first.number);
-		else if (first.number >= workers &&
-		    e->requests[first.number - workers].order == first.order)
-			play_request(e, first.number - workers);
+		deadlines_set(&e->deadlines, first, TSTAMP_NEVER);
+		if (first < workers)
+			play_worker(e, first);
+		else
+			play_request(e, first - workers);
 	} else if (next == at) {
 		arrival = load_take(e->load);
 		request_arrives(e, arrival.app, arrival.service);
@@ -594,7 +588,8 @@ engine_sum_up(struct engine *e)
 			continue;
 		out->unfinished++;
 		/* A request that still waits has waited so long at least. */
-		if (q->order == 0)
+		if (deadlines_get(&e->deadlines, e->manager->workers + n) ==
+		    TSTAMP_NEVER)
 			histogram_add(&out->wait, e->now - q->arrived);
 	}
 	for (uint32_t i = 0; i < r->apps_len + (r->apps_len > 1); i++) {
@@ -652,6 +647,7 @@ engine_run(const struct load_spec *spec, tspan start_time, struct manager *m,
 	*out = (struct result){ .manager = m->name,
 		.apps = result_alloc(apps, sizeof(*out->apps)),
 		.apps_len = apps };
+	result_deadlines(&e->deadlines, (size_t)m->workers + m->requests);
 	ilist_init(&e->free_requests);
 	ilist_init(&e->left);
 	for (uint32_t n = 0; n < m->requests; n++)
@@ -679,7 +675,7 @@ engine_run(const struct load_spec *spec, tspan start_time, struct manager *m,
 		(void)fprintf(stderr, "%s\n", load_mistake(e->load));
 	m->ops->fini(m);
 	load_close(e->load);
-	free(e->events.heap);
+	result_deadlines_fini(&e->deadlines);
 	free(e->links);
 	free(e->requests);
 	free(e->workers);

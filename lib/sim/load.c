@@ -79,7 +79,11 @@ struct load_source {
 	enum load_got got;
 	struct arrival next;
 	bool looked;
-	struct events clients; /* connections to come, by the app's number */
+	/* When clients that think connect: numbers that those who do leave. */
+	struct deadlines clients;
+	uint32_t *app_of; /* a number */
+	uint32_t *left; /* numbers, nleft of them */
+	uint32_t nleft;
 	/* Of a trace: */
 	FILE *file; /* NULL: there is none */
 	uint32_t last_app; /* the latest: mostly the next one's too */
@@ -437,6 +441,41 @@ trace_next(struct load_source *l, struct arrival *out)
 
 /* --- the load ----------------------------------------------------------- */
 
+/* A client of the app, which is not connected, will be then. */
+static void
+load_put_client(struct load_source *l, uint32_t app, tstamp at)
+{
+	uint32_t number = l->left[--l->nleft];
+
+	l->app_of[number] = app;
+	deadlines_set(&l->clients, number, at);
+}
+
+/* The first come spread over one time of thinking and service. */
+static void
+load_add_clients(struct load_source *l)
+{
+	const struct load_spec *spec = l->spec;
+	uint32_t n = 0;
+
+	for (size_t app = 0; app < spec->apps_len; app++)
+		n += spec->apps[app].clients;
+	result_deadlines(&l->clients, n);
+	l->app_of = result_alloc(n, sizeof(*l->app_of));
+	l->left = result_alloc(n, sizeof(*l->left));
+	while (n > 0)
+		l->left[l->nleft++] = --n;
+	for (uint32_t app = 0; app < spec->apps_len; app++) {
+		const struct load_app *a = &spec->apps[app];
+		tspan round = load_service_mean(&a->think) +
+		    load_service_mean(&a->service);
+
+		for (uint32_t i = 0; i < a->clients; i++)
+			load_put_client(l, app,
+			    (tstamp)(draw_share(&l->thoughts) * (double)round));
+	}
+}
+
 struct load_source *
 load_open(const struct load_spec *spec)
 {
@@ -461,23 +500,9 @@ load_open(const struct load_spec *spec)
 	if (spec->closed) {
 		l->services.state = prng_next(&seeds);
 		l->thoughts.state = prng_next(&seeds);
-	}
-	/* The first come spread over one time of thinking and service. */
-	for (uint32_t app = 0; spec->closed && app < spec->apps_len; app++) {
-		const struct load_app *a = &spec->apps[app];
-		tspan round = load_service_mean(&a->think) +
-		    load_service_mean(&a->service);
-
-		for (uint32_t i = 0; i < a->clients; i++) {
-			double share =
-			    (double)(prng_next(&l->thoughts) >> 11) * 0x1p-53;
-
-			(void)events_put(
-			    &l->clients, (tstamp)(share * (double)round), app);
-		}
-	}
-	if (spec->closed)
+		load_add_clients(l);
 		return l;
+	}
 	assert(spec->length > 0);
 	assert(p->kind != PROFILE_BURST ||
 	    (p->burst < p->period && p->factor >= 1));
@@ -508,7 +533,9 @@ load_close(struct load_source *l)
 	if (l->file != NULL && l->file != stdin)
 		(void)fclose(l->file);
 	text_fini(&l->said);
-	free(l->clients.heap);
+	result_deadlines_fini(&l->clients);
+	free(l->app_of);
+	free(l->left);
 	free(l->shares);
 	free(l);
 }
@@ -575,9 +602,11 @@ load_draw(struct load_source *l, struct arrival *out)
 enum load_got
 load_look(struct load_source *l, tstamp *at_out)
 {
+	uint32_t number;
+
 	/* Clients may come sooner than it seemed before the last event. */
 	if (l->spec->closed) {
-		*at_out = events_first(&l->clients);
+		*at_out = deadlines_first(&l->clients, &number);
 		return LOAD_ARRIVAL;
 	}
 	if (!l->looked)
@@ -592,13 +621,15 @@ struct arrival
 load_take(struct load_source *l)
 {
 	struct arrival a = l->next;
-	struct event e;
+	uint32_t number;
 
 	l->looked = false;
 	if (!l->spec->closed)
 		return a;
-	e = events_pop(&l->clients);
-	a = (struct arrival){ .at = e.at, .app = e.number };
+	a.at = deadlines_first(&l->clients, &number);
+	deadlines_set(&l->clients, number, TSTAMP_NEVER);
+	l->left[l->nleft++] = number;
+	a.app = l->app_of[number];
 	a.service = draw_service(&l->spec->apps[a.app].service, &l->services);
 	return a;
 }
@@ -611,6 +642,5 @@ load_left(struct load_source *l, uint32_t app, bool served, tstamp now)
 	if (!l->spec->closed)
 		return;
 	think = draw_service(&l->spec->apps[app].think, &l->thoughts);
-	(void)events_put(
-	    &l->clients, tstamp_add(now, think > least ? think : least), app);
+	load_put_client(l, app, tstamp_add(now, think > least ? think : least));
 }

@@ -125,3 +125,19 @@ result_alloc(size_t n, size_t size)
 		err(EX_OSERR, "simulate");
 	return memory;
 }
+
+void
+result_deadlines(struct deadlines *d, size_t n)
+{
+	*d = (struct deadlines){
+		.heap = result_alloc(n, sizeof(*d->heap)),
+		.where = result_alloc(n, sizeof(*d->where)),
+	};
+}
+
+void
+result_deadlines_fini(struct deadlines *d)
+{
+	free(d->heap);
+	free(d->where);
+}

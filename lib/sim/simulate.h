@@ -16,85 +16,18 @@
 
 #include "conf/conf.h"
 #include "core/autosize.h"
+#include "core/deadlines.h"
 #include "core/prng.h"
 #include "core/tstamp.h"
-
-/* --- events to come ------------------------------------------------------- */
-
-struct event {
-	tstamp at;
-	uint64_t order; /* unique, and never 0 */
-	uint32_t number; /* the caller's */
-};
-
-/*
- * A binary heap: the earliest event first, and those of one time in the order
- * in which they were put, which core/deadlines.h does not keep. An event cannot
- * be taken back: its owner ignores each but that of the `order` it remembers.
- * Zeroes are empty; the owner frees the heap.
- */
-struct events {
-	struct event *heap;
-	size_t count;
-	size_t capacity;
-	uint64_t orders; /* given out */
-};
-
-static inline bool
-events_before(const struct event *a, const struct event *b)
-{
-	return a->at < b->at || (a->at == b->at && a->order < b->order);
-}
-
-static inline uint64_t
-events_put(struct events *q, tstamp at, uint32_t number)
-{
-	struct event e = { .at = at, .order = ++q->orders, .number = number };
-	size_t hole = q->count++;
-
-	if (hole == q->capacity) {
-		q->capacity = 2 * hole + 64;
-		q->heap = reallocarray(q->heap, q->capacity, sizeof(e));
-		if (q->heap == NULL)
-			err(EX_OSERR, "simulate");
-	}
-	while (hole > 0 && events_before(&e, &q->heap[(hole - 1) / 2])) {
-		q->heap[hole] = q->heap[(hole - 1) / 2];
-		hole = (hole - 1) / 2;
-	}
-	q->heap[hole] = e;
-	return e.order;
-}
-
-static inline tstamp
-events_first(const struct events *q)
-{
-	return q->count == 0 ? TSTAMP_NEVER : q->heap[0].at;
-}
-
-static inline struct event
-events_pop(struct events *q)
-{
-	struct event first = q->heap[0], last = q->heap[--q->count];
-	size_t hole = 0, child;
-
-	while ((child = 2 * hole + 1) < q->count) {
-		if (child + 1 < q->count &&
-		    events_before(&q->heap[child + 1], &q->heap[child]))
-			child++;
-		if (!events_before(&q->heap[child], &last))
-			break;
-		q->heap[hole] = q->heap[child];
-		hole = child;
-	}
-	q->heap[hole] = last;
-	return first;
-}
 
 /* --- result.c: what became of connections, and how long they waited ------- */
 
 /* Zeroed memory. Without any the program ends, with EX_OSERR. */
 void *result_alloc(size_t n, size_t size);
+
+/* The memory of deadlines for so many numbers, which the owner frees. */
+void result_deadlines(struct deadlines *d, size_t n);
+void result_deadlines_fini(struct deadlines *d);
 
 /*
  * A distribution of times, in 64 buckets for each power of two: a percentile is
@@ -325,8 +258,8 @@ const char *load_trace_name(const char *file);
  *
  * The engine tells what has happened, the manager answers with the engine's
  * services, which never call it back: what they bring about is told later. At
- * one instant the order is: ends of requests, starts and exits as they were
- * brought about, then arrivals in the order of the load, then a tick.
+ * one instant the order is: ends of requests, starts and exits, then arrivals
+ * in the order of the load, then a tick.
  *
  * Workers are numbers that the manager chooses, 0 … its `workers` - 1, free
  * again after exited(). Requests are numbers that the engine gives, 0 … the

@@ -123,27 +123,4 @@ TEST(merged_buckets_keep_the_larger_maximum)
 	CHECK_EQ(7, s.buckets[5].most_waiting);
 }
 
-/* --- events ------------------------------------------------------------- */
-
-TEST(events_come_in_the_order_of_their_times_and_of_their_making)
-{
-	const unsigned events = 1000;
-	struct events q = { .count = 0 };
-	struct prng random = { .state = 1 };
-	struct event last = { .at = 0 }, e;
-
-	for (uint32_t n = 0; n < events; n++)
-		events_put(&q, (tstamp)(prng_next(&random) % 100), n);
-	for (uint32_t n = 0; n < events; n++, last = e) {
-		tstamp first = events_first(&q);
-
-		e = events_pop(&q);
-		CHECK_EQ(first, e.at);
-		CHECK(e.at > last.at ||
-		    (e.at == last.at && e.number >= last.number));
-	}
-	CHECK_EQ(TSTAMP_NEVER, events_first(&q));
-	free(q.heap);
-}
-
 TESTS(NULL, NULL)
