@@ -39,14 +39,8 @@
 
 struct options {
 	const struct given *given;
-	const char *trace; /* NULL: none */
 	const char *svg; /* NULL: none */
-	struct profile profile;
-	struct balancer_spec balancer;
-	tspan start_time;
-	tspan length; /* 0: as long as the profile or the trace is */
-	uint64_t memory; /* 0: it was not given */
-	uint64_t seed;
+	struct simulation s; /* its load without apps yet; no memory: 0 */
 };
 
 /* --- words of the command line ------------------------------------------ */
@@ -302,80 +296,82 @@ options_find(const struct options *o, int option, const char *app)
 static void
 options_parse(struct options *o, const struct given *given)
 {
+	struct balancer_spec *balancer = &o->s.balancer;
+	struct load_spec *load = &o->s.load;
 	const char *why = NULL;
-	bool clients, rate, profile;
+	bool rate, profile;
 	uint64_t n;
 
-	*o = (struct options){
-		.given = given, .start_time = DEFAULT_START_TIME, .seed = 1
-	};
+	*o = (struct options){ .given = given };
+	o->s.start_time = DEFAULT_START_TIME;
+	load->seed = 1;
 	for (const struct given *g = given; g->name != NULL; g++) {
 		const char *text = g->value, *valid = NULL;
 
 		switch (g->id) {
 		case SIMULATE_BALANCER:
-			valid = words_read_balancer(text, &o->balancer);
+			valid = words_read_balancer(text, balancer);
 			break;
 		case SIMULATE_HOSTS:
 			if (!number_parse(text, strlen(text), &n) || n == 0 ||
 			    n > BALANCER_HOSTS_MAX)
 				valid = "write a number from 1 to 10000";
 			else
-				o->balancer.hosts = (uint32_t)n;
+				balancer->hosts = (uint32_t)n;
 			break;
 		case SIMULATE_FOR:
-			if (!conf_parse_span(text, &o->length))
+			if (!conf_parse_span(text, &load->length))
 				valid = WRITE_SPAN;
-			else if (o->length == 0)
+			else if (load->length == 0)
 				valid = "it must be over 0";
 			break;
 		case SIMULATE_MEMORY:
-			if (!conf_parse_size(text, &o->memory) ||
-			    o->memory == 0)
+			if (!conf_parse_size(text, &o->s.memory) ||
+			    o->s.memory == 0)
 				valid = WRITE_SIZE;
 			break;
 		case SIMULATE_PROFILE:
-			valid = words_read_profile(text, &o->profile);
+			valid = words_read_profile(text, &load->profile);
 			break;
 		case SIMULATE_SEED:
-			if (!number_parse(text, strlen(text), &o->seed))
+			if (!number_parse(text, strlen(text), &load->seed))
 				valid = "write a number from 0 to 2^64 - 1";
 			break;
 		case SIMULATE_START_TIME:
-			if (!conf_parse_span(text, &o->start_time))
+			if (!conf_parse_span(text, &o->s.start_time))
 				valid = WRITE_SPAN;
-			else if (o->start_time > START_TIME_MAX)
+			else if (o->s.start_time > START_TIME_MAX)
 				valid = "it may be 10m at most";
 			break;
 		case SIMULATE_SVG:
 			o->svg = text;
 			break;
 		case SIMULATE_TRACE:
-			o->trace = text;
+			load->trace = text;
 			break;
 		}
 		if (valid != NULL)
 			options_misuse(g, text, valid);
 	}
-	clients = options_find(o, SIMULATE_CLIENTS, NULL) != NULL;
+	load->closed = options_find(o, SIMULATE_CLIENTS, NULL) != NULL;
 	rate = options_find(o, SIMULATE_RATE, NULL) != NULL;
 	profile = options_find(o, SIMULATE_PROFILE, NULL) != NULL;
-	if (o->trace != NULL && rate)
+	if (load->trace != NULL && rate)
 		why = "a trace has a rate of its own: no --rate";
-	else if (o->trace != NULL &&
+	else if (load->trace != NULL &&
 	    options_find(o, SIMULATE_SERVICE, NULL) != NULL)
 		why = "a trace has service times of its own: no --service";
-	else if (o->trace != NULL && profile)
+	else if (load->trace != NULL && profile)
 		why = "a trace has a profile of its own: no --profile";
-	else if (clients && o->trace != NULL)
+	else if (load->closed && load->trace != NULL)
 		why = "a trace has connections of its own: no --clients";
-	else if (clients && rate)
+	else if (load->closed && rate)
 		why = "clients come when they have been served: no --rate";
-	else if (clients && profile)
+	else if (load->closed && profile)
 		why = "clients come when they have been served: no --profile";
-	else if (!clients && options_find(o, SIMULATE_THINK, NULL) != NULL)
+	else if (!load->closed && options_find(o, SIMULATE_THINK, NULL) != NULL)
 		why = "it is clients who think: --think goes with --clients";
-	else if (o->balancer.hosts == 0 &&
+	else if (balancer->hosts == 0 &&
 	    options_find(o, SIMULATE_BALANCER, NULL) != NULL)
 		why = "a balancer has hosts: --balancer goes with --hosts";
 	if (why != NULL)
@@ -399,10 +395,9 @@ simulate_peak(const struct profile *p)
  * process is as large as --pss says; else ends the program.
  */
 static void
-options_autosize(const struct options *o, struct conf *conf,
-    struct autosize *fits, struct simulation *out)
+options_autosize(struct options *o, struct conf *conf, struct autosize *fits)
 {
-	const struct autosize_box box = { .memory = o->memory };
+	const struct autosize_box box = { .memory = o->s.memory };
 	const struct given *pss = options_find(o, SIMULATE_PSS, NULL);
 	struct autosize all = { .set = conf->max_auto,
 		.bound = conf->max_processes };
@@ -424,7 +419,7 @@ options_autosize(const struct options *o, struct conf *conf,
 			fit->size == 0))
 			options_misuse(own, own->value, WRITE_SIZE);
 		if ((fit->set || conf->max_auto) &&
-		    (fit->size == 0 || o->memory == 0))
+		    (fit->size == 0 || box.memory == 0))
 			errx(EX_USAGE,
 			    "simulate: max_processes = auto: give --memory, "
 			    "and --pss for %s",
@@ -432,7 +427,7 @@ options_autosize(const struct options *o, struct conf *conf,
 		all.least += app->pool.min_processes;
 	}
 	all.least = MAX(all.least, 1);
-	if (!any && (pss != NULL || o->memory != 0))
+	if (!any && (pss != NULL || box.memory != 0))
 		errx(EX_USAGE,
 		    "simulate: no max_processes is auto: no --memory, --pss");
 	if (!any)
@@ -443,8 +438,7 @@ options_autosize(const struct options *o, struct conf *conf,
 			conf->apps[i].pool.max_processes = fits[i].goal;
 	if (all.set)
 		conf->max_processes = all.goal;
-	out->memory = o->memory;
-	out->fits = fits;
+	o->s.fits = fits;
 }
 
 /* The load of one app: what the options say of it, else our defaults. */
@@ -460,7 +454,8 @@ options_load_app(const struct options *o, const struct conf *conf,
 	const struct given *rate = options_find(o, SIMULATE_RATE, app->name);
 	const struct given *service =
 	    options_find(o, SIMULATE_SERVICE, app->name);
-	double share = DEFAULT_BUSY / simulate_peak(&o->profile), places = 0;
+	double share = DEFAULT_BUSY / simulate_peak(&o->s.load.profile),
+	       places = 0;
 	const char *valid, *value;
 	tspan span;
 	uint64_t n;
@@ -480,7 +475,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 		valid = words_read_rate(out->typed_rate, &out->rate);
 		if (valid != NULL)
 			options_misuse(rate, out->typed_rate, valid);
-	} else if (options_find(o, SIMULATE_CLIENTS, NULL) == NULL &&
+	} else if (!o->s.load.closed &&
 	    options_find(o, SIMULATE_RATE, NULL) == NULL) {
 		/*
 		 * The highest rate keeps a good part of max_processes busy:
@@ -490,7 +485,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 			places += conf->apps[i].pool.max_processes;
 		if (places > conf->max_processes)
 			share *= conf->max_processes / places;
-		out->rate = share * MAX(o->balancer.hosts, 1) *
+		out->rate = share * MAX(o->s.balancer.hosts, 1) *
 		    app->pool.max_processes * app->pool.concurrency * 1e9 /
 		    (double)load_service_mean(&out->service);
 	}
@@ -512,14 +507,14 @@ options_load_app(const struct options *o, const struct conf *conf,
 }
 
 /*
- * The load of all apps, of which there are as many as in conf; *out refers to
- * them. A mistake ends the program.
+ * The load of all apps, of which there are as many as in conf. A mistake ends
+ * the program.
  */
 static void
-options_load(const struct options *o, const struct conf *conf,
-    struct load_app *apps, struct load_spec *out)
+options_load(struct options *o, const struct conf *conf, struct load_app *apps)
 {
-	const enum profile_kind kind = o->profile.kind;
+	struct load_spec *load = &o->s.load;
+	const struct profile *p = &load->profile;
 
 	/*
 	 * Each name must be that of an app whose connections the pool hands
@@ -543,20 +538,13 @@ options_load(const struct options *o, const struct conf *conf,
 					: "no connections are handed to it "
 					  "(handoff)");
 	}
-	*out = (struct load_spec){
-		.apps = apps,
-		.apps_len = conf->apps_len,
-		.closed = options_find(o, SIMULATE_CLIENTS, NULL) != NULL,
-		.profile = o->profile,
-		.length = o->length,
-		.seed = o->seed,
-		.trace = o->trace,
-	};
-	if (o->length == 0 && o->trace == NULL)
-		out->length = kind == PROFILE_BURST
-		    ? DEFAULT_BURSTS * o->profile.period
-		    : kind != PROFILE_DAY    ? DEFAULT_LENGTH
-		    : o->profile.period != 0 ? o->profile.period
+	load->apps = apps;
+	load->apps_len = conf->apps_len;
+	if (load->length == 0 && load->trace == NULL)
+		load->length = p->kind == PROFILE_BURST
+		    ? DEFAULT_BURSTS * p->period
+		    : p->kind != PROFILE_DAY ? DEFAULT_LENGTH
+		    : p->period != 0         ? p->period
 					     : TSPAN_SECONDS(86400);
 	for (size_t i = 0; i < conf->apps_len; i++)
 		options_load_app(o, conf, &conf->apps[i], &apps[i]);
@@ -765,12 +753,12 @@ simulate_draw(
 int
 simulate_run(const char *file, bool json, const struct given *options)
 {
-	struct simulation s = { 0 };
 	struct conf_report report;
 	struct verdict *verdicts;
 	struct autosize *fits;
 	struct load_app *apps;
 	struct options o;
+	struct simulation *s = &o.s;
 	struct conf *conf;
 	struct result r;
 
@@ -784,22 +772,21 @@ simulate_run(const char *file, bool json, const struct given *options)
 		    stderr, "%s: there is no app in it to simulate\n", file);
 	if (conf == NULL || conf->apps_len == 0)
 		exit(EX_CONFIG);
-	s.config = conf->file;
-	s.start_time = o.start_time;
-	s.balancer = o.balancer;
+	s->config = conf->file;
 	apps = result_alloc(conf->apps_len, sizeof(*apps));
 	fits = result_alloc(conf->apps_len, sizeof(*fits));
-	options_autosize(&o, conf, fits, &s);
-	options_load(&o, conf, apps, &s.load);
-	s.verdicts = verdicts = result_alloc(conf->apps_len, sizeof(*verdicts));
-	simulate_play(conf, &s, &r);
-	simulate_judge(conf, &s, &r, verdicts);
+	options_autosize(&o, conf, fits);
+	options_load(&o, conf, apps);
+	s->verdicts = verdicts =
+	    result_alloc(conf->apps_len, sizeof(*verdicts));
+	simulate_play(conf, s, &r);
+	simulate_judge(conf, s, &r, verdicts);
 	if (json)
-		view_json(&s, &r, stdout);
+		view_json(s, &r, stdout);
 	else
-		view_text(&s, &r, stdout);
+		view_text(s, &r, stdout);
 	if (o.svg != NULL)
-		simulate_draw(o.svg, &s, &r);
+		simulate_draw(o.svg, s, &r);
 	result_fini(&r);
 	free(verdicts);
 	free(fits);
