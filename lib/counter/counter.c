@@ -67,51 +67,12 @@ siphash(const struct siphash_seed *seed, const void *data, size_t len)
 
 /* --- keys ----------------------------------------------------------------- */
 
-/*
- * The text of keys lies in pieces, so that short texts, which nearly all are,
- * take little. Gives the first piece.
- */
-static uint32_t
-key_store_text(struct counter *c, const char *text, size_t len)
-{
-	uint32_t first = 0, *link = &first;
-
-	for (size_t at = 0; at < len; at += COUNTER_CHUNK) {
-		uint32_t n = c->free_chunks;
-		size_t part =
-		    len - at < COUNTER_CHUNK ? len - at : COUNTER_CHUNK;
-
-		if (n == 0) {
-			assert(c->nchunks < c->limits.keys * COUNTER_CHUNKS);
-			n = ++c->nchunks;
-		} else {
-			c->free_chunks = c->chunks[n - 1].next;
-		}
-		memcpy(c->chunks[n - 1].text, text + at, part);
-		*link = n;
-		link = &c->chunks[n - 1].next;
-	}
-	*link = 0;
-	return first - 1;
-}
-
 static bool
 key_is(const struct counter *c, uint32_t key, const char *text, size_t len)
 {
 	const struct counter_key *k = &c->keys[key];
-	uint32_t n = k->text;
 
-	if (k->len != len)
-		return false;
-	for (size_t at = 0; at < len; at += COUNTER_CHUNK) {
-		size_t part =
-		    len - at < COUNTER_CHUNK ? len - at : COUNTER_CHUNK;
-
-		if (memcmp(c->chunks[n].text, text + at, part) != 0)
-			return false;
-		n = c->chunks[n].next - 1;
-	}
-	return true;
+	return k->len == len && memcmp(k->text, text, len) == 0;
 }
 
 static uint32_t
@@ -125,14 +86,21 @@ key_find(const struct counter *c, uint32_t hash, const char *text, size_t len)
 	return ILIST_NONE;
 }
 
-/* A new key, without holders; the caller knows that there is room for it. */
+/*
+ * A new key, without holders; ILIST_NONE: there are as many as there may be, or
+ * there is no memory for its text.
+ */
 static uint32_t
-key_add(struct counter *c, uint32_t hash, const char *text, size_t len)
+key_add(struct counter *c, uint32_t hash, const struct counter_request *r,
+    uint32_t most)
 {
 	uint32_t *bucket = &c->buckets[hash & c->bucket_mask];
+	char *text = c->figures->keys < most ? malloc(r->len) : NULL;
 	uint32_t n = c->free_keys;
 	struct counter_key *k;
 
+	if (text == NULL)
+		return ILIST_NONE;
 	if (n == 0) {
 		assert(c->nkeys < c->limits.keys);
 		n = ++c->nkeys;
@@ -141,8 +109,8 @@ key_add(struct counter *c, uint32_t hash, const char *text, size_t len)
 	}
 	k = &c->keys[--n];
 	k->hash = hash;
-	k->text = key_store_text(c, text, len);
-	k->len = (uint16_t)len;
+	k->text = memcpy(text, r->key, r->len);
+	k->len = (uint16_t)r->len;
 	k->holders = 0;
 	ilist_init(&k->me);
 	ilist_init(&k->any);
@@ -157,18 +125,14 @@ key_drop(struct counter *c, uint32_t key)
 {
 	struct counter_key *k = &c->keys[key];
 	uint32_t *link = &c->buckets[k->hash & c->bucket_mask];
-	uint32_t last = k->text;
 
 	if (k->holders != 0 || k->me.count + k->any.count != 0)
 		return;
 	while (*link != key + 1)
 		link = &c->keys[*link - 1].next;
 	*link = k->next;
-	while (c->chunks[last].next != 0)
-		last = c->chunks[last].next - 1;
-	c->chunks[last].next = c->free_chunks;
-	c->free_chunks = k->text + 1;
-	k->len = 0;
+	free(k->text);
+	k->text = NULL;
 	k->next = c->free_keys;
 	c->free_keys = key + 1;
 	c->figures->keys--;
@@ -231,7 +195,6 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 	LAYOUT_CARVE(c->entry_links, memory, &used, entries);
 	LAYOUT_CARVE(c->replies, memory, &used, clients + COUNTER_STACK);
 	LAYOUT_CARVE(c->keys, memory, &used, keys);
-	LAYOUT_CARVE(c->chunks, memory, &used, keys * COUNTER_CHUNKS);
 	LAYOUT_CARVE(c->buckets, memory, &used, buckets);
 	LAYOUT_CARVE(c->ranks, memory, &used, clients);
 	LAYOUT_CARVE(c->rank_buckets, memory, &used, rank_buckets);
@@ -263,6 +226,8 @@ counter_init(struct counter *c, const struct counter_limits *limits,
 void
 counter_fini(struct counter *c)
 {
+	for (uint32_t key = 0; key < c->nkeys; key++)
+		free(c->keys[key].text);
 	free(c->memory);
 	c->memory = NULL;
 }
@@ -578,13 +543,12 @@ counter_acquire(struct counter *c, uint32_t client,
 	if (holders + waiters >= r->maxqueue) {
 		c->figures->full_queues++;
 		counter_say(c, client, COUNTER_QUEUE_FULL);
-	} else if (key == ILIST_NONE && c->figures->keys >= most) {
+	} else if (key == ILIST_NONE &&
+	    (key = key_add(c, hash, r, most)) == ILIST_NONE) {
 		c->figures->full_tables++;
 		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
 	} else if (holders < r->workers) {
 		/* A place is free, and may be the first of a new key. */
-		if (key == ILIST_NONE)
-			key = key_add(c, hash, r->key, r->len);
 		c->keys[key].holders++;
 		counter_lock(c, counter_push(c, client, key, r->workers));
 	} else if (r->timeout <= 0) {

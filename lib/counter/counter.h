@@ -22,9 +22,9 @@
 
 /*
  * Decides who has a lock, by the rules of apppool-counter(7), and makes no
- * system call. As with the pool, the caller tells what happened, and takes out
- * replies with counter_next_reply() after each fact. Clients are numbers,
- * reused after their end.
+ * system call, but for the memory of keys. As with the pool, the caller tells
+ * what happened, and takes out replies with counter_next_reply() after each
+ * fact. Clients are numbers, reused after their end.
  *
  * A request costs O(1), O(log n) if it begins or ends a wait, and O(n) if it
  * wakes n clients.
@@ -33,10 +33,8 @@
 /* Locks and waits a client can have at a time. */
 #define COUNTER_STACK 4
 
-/* Longest key, in bytes; and the pieces that its text takes at most. */
+/* Longest key, in bytes. */
 #define COUNTER_KEY_MAX 1024
-#define COUNTER_CHUNK 60
-#define COUNTER_CHUNKS ((COUNTER_KEY_MAX + COUNTER_CHUNK - 1) / COUNTER_CHUNK)
 
 struct counter_limits {
 	uint32_t clients; /* 1 to 2^24 */
@@ -70,8 +68,8 @@ struct counter_client {
 struct counter_key {
 	uint32_t hash;
 	uint32_t next; /* of the same bucket, + 1; 0: none */
-	uint32_t text; /* its first chunk */
-	uint16_t len; /* bytes; 0: this number is free */
+	char *text; /* of len bytes; NULL: this number is free */
+	uint16_t len;
 	uint32_t holders;
 	struct ilist me; /* entries that wait, oldest first */
 	struct ilist any;
@@ -91,12 +89,6 @@ struct counter_rank {
 	uint32_t next; /* of the same bucket, or of the free ones, + 1; 0 */
 	uint8_t state; /* COUNTER_ME, COUNTER_ANY; COUNTER_FREE: not in use */
 	struct ilist clients; /* the longest waiting one first */
-};
-
-/* A piece of the text of a key. */
-struct counter_chunk {
-	uint32_t next; /* of the same text, or of the free ones, + 1; 0: none */
-	char text[COUNTER_CHUNK];
 };
 
 enum counter_word {
@@ -130,7 +122,6 @@ struct counter {
 	struct ilink *client_links; /* the free list, and the ranks */
 	struct ilink *entry_links; /* the queues */
 	struct counter_key *keys;
-	struct counter_chunk *chunks;
 	struct counter_rank *ranks; /* one for each client */
 	uint32_t *buckets; /* key + 1; 0: none */
 	uint32_t bucket_mask; /* number of buckets - 1 */
@@ -142,11 +133,9 @@ struct counter {
 	struct deadlines waits; /* by client */
 	struct ilist free_clients; /* used before, free now */
 	uint32_t free_keys; /* linked by next, + 1; 0: none */
-	uint32_t free_chunks; /* likewise */
 	uint32_t free_ranks; /* likewise */
 	uint32_t nclients; /* numbers below were used at some time */
 	uint32_t nkeys; /* likewise */
-	uint32_t nchunks; /* likewise */
 	uint32_t nranks; /* likewise */
 	struct siphash_seed seed;
 	struct counter_figures *figures;

@@ -77,7 +77,7 @@ counter_check_stack(
 		assert((e->state != COUNTER_FREE) == (at < cl->depth));
 		if (at >= cl->depth)
 			continue;
-		assert(c->keys[e->key].len != 0);
+		assert(c->keys[e->key].text != NULL);
 		t->held += e->state == COUNTER_HELD;
 		waits = e->state != COUNTER_HELD;
 		t->waiting += waits;
@@ -98,38 +98,26 @@ counter_check_linked(const struct counter *c, uint32_t key)
 	return n != 0;
 }
 
-static uint32_t
-counter_check_chunks(const struct counter *c, uint32_t n)
-{
-	uint32_t count = 0;
-
-	for (; n != 0; n = c->chunks[n - 1].next)
-		count++;
-	return count;
-}
-
 void
 counter_check(const struct counter *c)
 {
 	struct counter_tally t = { 0 };
-	uint32_t used = 0, held = 0, waiting = 0, chunks = 0, ranked = 0;
+	uint32_t used = 0, held = 0, waiting = 0, ranked = 0;
 
 	for (uint32_t n = 0; n < c->nclients; n++)
 		counter_check_stack(c, n, &t);
 	for (uint32_t n = 0; n < c->nkeys; n++) {
 		const struct counter_key *k = &c->keys[n];
 
-		if (k->len == 0)
+		if (k->text == NULL)
 			continue;
 		assert(k->holders > 0 && counter_check_linked(c, n));
 		used++;
 		held += k->holders;
-		chunks += counter_check_chunks(c, k->text + 1);
 		waiting += counter_check_queue(c, n, &k->me, COUNTER_ME);
 		waiting += counter_check_queue(c, n, &k->any, COUNTER_ANY);
 	}
 	assert(used == c->figures->keys && used <= c->limits.keys);
-	assert(chunks + counter_check_chunks(c, c->free_chunks) == c->nchunks);
 	assert(t.clients == c->figures->clients);
 	assert(t.held == held && held == c->figures->held);
 	for (uint32_t n = 0; n < c->nranks; n++)
