@@ -222,9 +222,6 @@ bool language_stats(struct text *out, const struct counter_figures *f,
 /* Unread answers, of all clients together. */
 #define LOCKERS_PENDING_MAX (16 * 1024 * 1024)
 
-/* Buffers kept for the answers of later turns. */
-#define LOCKERS_SPARE 64
-
 /* The lines in which clients wait; the daemon's own go first. */
 enum lockers_line {
 	LOCKERS_OWN,
@@ -242,8 +239,6 @@ struct lockers {
 	struct counter counter;
 	struct locker **lockers; /* by number; NULL: none */
 	struct timer waits; /* the earliest end of a wait */
-	struct text spare[LOCKERS_SPARE]; /* empty, with memory */
-	unsigned nspare;
 	/* Of each line: */
 	struct locker_list ready[LOCKERS_LINES]; /* wait for their go */
 	struct locker_list dirty[LOCKERS_LINES]; /* have answers to be sent */

@@ -38,9 +38,6 @@
 #define READING (EPOLLIN | EPOLLPRI | EPOLLRDHUP | EPOLLET)
 #define STALLED (EPOLLOUT | EPOLLET)
 
-/* Bytes of memory that are kept for the answers of the next client. */
-#define SPARE_MAX 4096
-
 /* A client that does not read is cut off after so long. */
 #define STALL_MAX TSPAN_SECONDS(10)
 
@@ -96,14 +93,9 @@ locker_unready(struct locker *cl)
 static struct text *
 locker_answers(struct locker *cl)
 {
-	struct lockers *all = cl->all;
-
-	if (cl->dirty)
-		return &cl->out;
+	if (!cl->dirty)
+		TAILQ_INSERT_TAIL(&cl->all->dirty[cl->line], cl, dirty_next);
 	cl->dirty = true;
-	TAILQ_INSERT_TAIL(&all->dirty[cl->line], cl, dirty_next);
-	if (cl->out.data == NULL && all->nspare > 0)
-		cl->out = all->spare[--all->nspare];
 	return &cl->out;
 }
 
@@ -227,12 +219,7 @@ locker_forget(struct locker *cl)
 		TAILQ_REMOVE(&all->stalled, cl, stalled_next);
 		cl->stalled = false;
 	}
-	if (all->nspare < LOCKERS_SPARE && cl->out.size <= SPARE_MAX) {
-		text_clear(&cl->out);
-		all->spare[all->nspare++] = cl->out;
-	} else {
-		text_fini(&cl->out);
-	}
+	text_fini(&cl->out);
 	text_init(&cl->out, LOCKERS_PENDING_MAX);
 }
 
@@ -582,8 +569,6 @@ lockers_fini(struct lockers *all, tstamp now)
 	timer_set(&all->loop->timers, &all->waits, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->cut, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->more, TSTAMP_NEVER);
-	while (all->nspare > 0)
-		text_fini(&all->spare[--all->nspare]);
 	free(all->lockers);
 	counter_fini(&all->counter);
 }
