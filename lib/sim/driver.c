@@ -214,7 +214,9 @@ static void
 driver_settle(struct driver *d, struct host *h, tstamp now)
 {
 	host_act(h, now);
-	for (uint32_t app = 0; app < d->conf->apps_len; app++) {
+	/* A balancer without agent checks keeps nothing. */
+	for (uint32_t app = 0; app < d->conf->apps_len && !d->balancer.blind;
+	     app++) {
 		struct ilist *queue = &d->queues[app];
 		const struct target *t = &h->targets[app];
 
@@ -256,7 +258,6 @@ driver_started(struct manager *m, tstamp now)
 			o.limited = false;
 			app = pool_app_add(&h->pool, &o, now);
 			assert(app == k);
-			engine_promise(m->engine, app, o.target_wait);
 		}
 		balancer_hear(d, h);
 		/* The agents are asked one after the other. */

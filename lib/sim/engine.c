@@ -242,6 +242,18 @@ requests_lose(struct engine *e, struct ilist *list)
 }
 
 static void
+request_refused(struct engine *e, uint32_t app, enum engine_refusal how)
+{
+	struct result_app *out = &e->result->apps[app];
+
+	out->refused += how != ENGINE_TIMED_OUT;
+	out->timed_out += how == ENGINE_TIMED_OUT;
+	out->overflowed += how == ENGINE_OVERFLOWED;
+	tally_count(e, &e->tallies[app], SERIES_REFUSED);
+	engine_let_go(e, app, false);
+}
+
+static void
 request_arrives(struct engine *e, uint32_t app, tspan service)
 {
 	struct result_app *out = &e->result->apps[app];
@@ -252,10 +264,7 @@ request_arrives(struct engine *e, uint32_t app, tspan service)
 	out->work += (double)service;
 	tally_count(e, t, SERIES_ARRIVED);
 	if (n == ILIST_NONE) {
-		out->refused++;
-		out->overflowed++;
-		tally_count(e, t, SERIES_REFUSED);
-		engine_let_go(e, app, false);
+		request_refused(e, app, ENGINE_OVERFLOWED);
 		return;
 	}
 	ilist_remove(&e->free_requests, e->links, n);
@@ -275,19 +284,10 @@ void
 engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 {
 	const struct engine_request *r = &e->requests[request];
-	struct result_app *out = &e->result->apps[r->app];
-	struct tally *t = tally_of(e, r->app);
 
 	assert(r->used && r->worker == ILIST_NONE);
-	tally_requests(t, MINUS_ONE, 0);
-	if (how == ENGINE_TIMED_OUT)
-		out->timed_out++;
-	else
-		out->refused++;
-	if (how == ENGINE_OVERFLOWED)
-		out->overflowed++;
-	tally_count(e, t, SERIES_REFUSED);
-	engine_let_go(e, r->app, false);
+	tally_requests(tally_of(e, r->app), MINUS_ONE, 0);
+	request_refused(e, r->app, how);
 	request_free(e, request);
 }
 
@@ -473,12 +473,6 @@ void
 engine_need(struct engine *e, uint32_t app, uint32_t by)
 {
 	tally_of(e, app)->need += by;
-}
-
-void
-engine_promise(struct engine *e, uint32_t app, tspan wait)
-{
-	e->result->apps[app].target_wait = wait;
 }
 
 /* --- the run ------------------------------------------------------------ */

@@ -59,7 +59,7 @@ struct curve {
 	double burst_at; /* in this period */
 	/* The present part. */
 	double start; /* since the start of the run */
-	double length; /* may be infinite */
+	double length;
 	double from; /* the rate at its start */
 	double slope; /* by which the rate changes in a second */
 	double holds; /* work of the mean rate, in seconds of it */
@@ -120,16 +120,12 @@ draw_share(struct prng *r)
 static void
 curve_set(struct curve *c, double begin, double end, double from, double to)
 {
-	double period = c->periods == 1 ? 0 : c->period;
-
-	c->start = (double)(c->periods - 1) * period + begin;
+	c->start = (double)(c->periods - 1) * c->period + begin;
 	c->length = end - begin;
 	c->from = from;
-	/* An endless part is level, and a part without length has no slope. */
+	/* A part without length has no slope. */
 	c->slope = to < from || to > from ? (to - from) / c->length : 0;
-	c->holds = isinf(c->length)
-	    ? c->length
-	    : (c->from + c->slope * c->length / 2) * c->length;
+	c->holds = (c->from + c->slope * c->length / 2) * c->length;
 	c->held = 0;
 }
 
@@ -514,11 +510,7 @@ load_open(const struct load_spec *spec)
 	c->profile = p;
 	c->prng.state = prng_next(&seeds);
 	c->run = tspan_to_seconds(spec->length);
-	c->period = tspan_to_seconds(p->period);
-	if (p->kind == PROFILE_STEADY)
-		c->period = (double)INFINITY;
-	else if (p->kind == PROFILE_RAMP || p->period == 0)
-		c->period = c->run;
+	c->period = p->period == 0 ? c->run : tspan_to_seconds(p->period);
 	l->shares = result_alloc(spec->apps_len, sizeof(*l->shares));
 	for (size_t i = 0; i < spec->apps_len; i++) {
 		l->rate += spec->apps[i].rate;

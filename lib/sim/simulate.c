@@ -675,7 +675,7 @@ search_smallest(const struct search *s, uint32_t low, uint32_t high)
 /*
  * A verdict on each app. Where the processes do not suffice, the smallest
  * max_processes that would, by playing the load again; and if none does, with
- * so many min_processes, too. Also sets how many there may be at most.
+ * so many min_processes, too. Also sets what the configuration says of each.
  */
 static void
 simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
@@ -693,6 +693,7 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 
 		verdict_judge(conf, of, r, app, v);
 		r->apps[app].max_processes = v->allowed * hosts;
+		r->apps[app].target_wait = conf->apps[app].pool.target_wait;
 		sum += v->allowed;
 		if (v->kind <= VERDICT_FITS || once)
 			continue;
@@ -715,6 +716,8 @@ simulate_judge(struct conf *conf, const struct simulation *of, struct result *r,
 			v->ceiling = 0;
 	}
 	r->total.max_processes = MIN(sum, conf->max_processes) * hosts;
+	if (r->apps_len == 1)
+		r->total.target_wait = r->apps[0].target_wait;
 }
 
 /* --- the command -------------------------------------------------------- */

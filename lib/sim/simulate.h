@@ -114,7 +114,7 @@ struct result_app {
 	double busy; /* with a connection in service */
 	double need; /* what target_wait takes, by the manager's estimate */
 	double wasted; /* idle while a connection of the app waits unheld */
-	tspan target_wait; /* that the manager keeps; 0: none */
+	tspan target_wait; /* of the app, or the only one; 0: none */
 	uint32_t most_need;
 	uint32_t most_processes; /* leaving ones not included */
 	uint32_t most_waiting;
@@ -181,7 +181,7 @@ struct profile {
 	enum profile_kind kind;
 	double factor; /* BURST: the rate in a burst over that of the rest */
 	tspan burst; /* BURST: how long one is; under `period` */
-	tspan period; /* over 0; DAY: may be 0, then it is the run */
+	tspan period; /* BURST, DAY; 0: the run */
 };
 
 struct load_app {
@@ -346,9 +346,6 @@ void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
 /* The manager finds so many workers more to be needed; or fewer, wrapped. */
 void engine_need(struct engine *e, uint32_t app, uint32_t by);
-
-/* The manager keeps this wait. */
-void engine_promise(struct engine *e, uint32_t app, tspan wait);
 
 /* --- driver.c: the core, on hosts behind a balancer ---------------------- */
 
