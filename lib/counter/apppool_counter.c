@@ -7,6 +7,7 @@
  */
 
 #include <sys/mman.h>
+#include <sys/param.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -173,23 +174,19 @@ service_leave(struct service *s, struct service_listener *l, tstamp now)
 static void
 service_limit(struct service *s, uint32_t wanted, uint32_t own)
 {
-	int have = getdtablesize();
-	uint32_t taken = DESCRIPTORS_OURS + own, room = 1;
-	struct counter_limits limits = { .clients = wanted, .keys = KEYS_MAX };
+	uint32_t have = (uint32_t)getdtablesize();
+	uint32_t taken = DESCRIPTORS_OURS + own;
+	uint32_t room = have > taken ? have - taken : 1;
+	struct counter_limits limits;
 
-	if (have > 0 && (uint32_t)have > taken)
-		room = (uint32_t)have - taken;
-	if (limits.clients > room) {
+	if (wanted > room)
 		log_warnx("counter: counter_max_clients %u is more than there "
 			  "are descriptors left for: it is %u (raise the "
 			  "limit: LimitNOFILE, ulimit -n)",
 		    wanted, room);
-		limits.clients = room;
-	}
-	if (limits.clients > s->lockers.counter.limits.clients)
-		limits.clients = s->lockers.counter.limits.clients;
-	if (limits.keys > limits.clients * COUNTER_STACK)
-		limits.keys = limits.clients * COUNTER_STACK;
+	limits.clients =
+	    MIN(MIN(wanted, room), s->lockers.counter.limits.clients);
+	limits.keys = MIN(KEYS_MAX, limits.clients * COUNTER_STACK);
 	counter_limit(&s->lockers.counter, &limits);
 }
 
@@ -201,12 +198,11 @@ service_limit(struct service *s, uint32_t wanted, uint32_t own)
 static bool
 service_reserve(struct service *s)
 {
-	int have = getdtablesize();
-	struct counter_limits tables = { .clients = CLIENTS_MAX,
-		.keys = KEYS_MAX + KEYS_OWN };
+	struct counter_limits tables = {
+		.clients = MIN((uint32_t)getdtablesize(), CLIENTS_MAX),
+		.keys = KEYS_MAX + KEYS_OWN,
+	};
 
-	if (have > 0 && have < CLIENTS_MAX)
-		tables.clients = (uint32_t)have;
 	while (!lockers_init(
 	    &s->lockers, &s->loop, &s->closer, &tables, s->figures)) {
 		tables.clients /= 2;

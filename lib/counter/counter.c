@@ -75,17 +75,6 @@ key_is(const struct counter *c, uint32_t key, const char *text, size_t len)
 	return k->len == len && memcmp(k->text, text, len) == 0;
 }
 
-static uint32_t
-key_find(const struct counter *c, uint32_t hash, const char *text, size_t len)
-{
-	uint32_t n = c->buckets[hash & c->bucket_mask];
-
-	for (; n != 0; n = c->keys[n - 1].next)
-		if (c->keys[n - 1].hash == hash && key_is(c, n - 1, text, len))
-			return n - 1;
-	return ILIST_NONE;
-}
-
 /*
  * A new key, without holders; ILIST_NONE: there are as many as there may be, or
  * there is no memory for its text.
@@ -519,7 +508,7 @@ counter_acquire(struct counter *c, uint32_t client,
 {
 	const struct counter_client *cl = &c->clients[client];
 	const uint32_t most = cl->own ? c->limits.keys : c->ceilings.keys;
-	uint32_t hash, key, holders = 0, waiters = 0;
+	uint32_t hash, key, holders = 0, waiters = 0, n;
 
 	assert(cl->open && r->len > 0 && r->len <= COUNTER_KEY_MAX);
 	counter_at(c, now);
@@ -535,7 +524,11 @@ counter_acquire(struct counter *c, uint32_t client,
 		return;
 	}
 	hash = (uint32_t)siphash(&c->seed, r->key, r->len);
-	key = key_find(c, hash, r->key, r->len);
+	n = c->buckets[hash & c->bucket_mask];
+	while (n != 0 &&
+	    (c->keys[n - 1].hash != hash || !key_is(c, n - 1, r->key, r->len)))
+		n = c->keys[n - 1].next;
+	key = n == 0 ? ILIST_NONE : n - 1;
 	if (key != ILIST_NONE) {
 		holders = c->keys[key].holders;
 		waiters = c->keys[key].me.count + c->keys[key].any.count;

@@ -63,36 +63,30 @@ language_number(struct language_word w)
 	return language_digits(w.text, w.len, &n) == w.len ? n : 0;
 }
 
-/* Nanoseconds of ".25", rounded up: no TIMEOUT comes too early. */
-static tspan
-language_fraction(const char *digits, size_t len)
-{
-	tspan span = 0, unit = TSPAN_SECONDS(1) / 10;
-
-	for (size_t i = 0; i < len; i++) {
-		if (unit == 0 && digits[i] != '0')
-			return span + 1;
-		span += unit * (digits[i] - '0');
-		unit /= 10;
-	}
-	return span;
-}
-
 /* The span of a word, which may have a fraction; 0 if it is not a number. */
 static tspan
 language_seconds(struct language_word w)
 {
-	uint32_t n, ignored;
-	size_t whole = language_digits(w.text, w.len, &n);
-	size_t rest = w.len - whole;
+	uint32_t n;
+	size_t at = language_digits(w.text, w.len, &n);
+	tspan span = TSPAN_SECONDS(n), unit = TSPAN_SECONDS(1);
+	bool more = false;
 
-	if (rest == 0)
-		return TSPAN_SECONDS(n);
-	if (whole == 0 || rest < 2 || w.text[whole] != '.' ||
-	    language_digits(w.text + whole + 1, rest - 1, &ignored) != rest - 1)
+	if (at == w.len)
+		return span;
+	if (at == 0 || w.text[at] != '.' || at + 1 == w.len)
 		return 0;
-	return TSPAN_SECONDS(n) +
-	    language_fraction(w.text + whole + 1, rest - 1);
+	while (++at < w.len) {
+		const char digit = w.text[at];
+
+		if (digit < '0' || digit > '9')
+			return 0;
+		unit /= 10;
+		span += unit * (digit - '0');
+		more = more || (unit == 0 && digit != '0');
+	}
+	/* Rounded up, to nanoseconds: no TIMEOUT comes too early. */
+	return span + more;
 }
 
 void

@@ -155,31 +155,25 @@ lockers_close(struct lockers *all, int fd, bool tcp)
 	lane_close(all->closer, fd);
 }
 
-static void
-lockers_refuse(struct lockers *all, int fd, bool tcp, tstamp now)
-{
-	static const char why[] = "ERROR TOO_MANY_CLIENTS\n";
-
-	all->counter.figures->refused_clients++;
-	log_limited(&all->refused_rate, now, LOG_LEVEL_WARN,
-	    "counter: counter_max_clients %u are there, another one is "
-	    "turned away",
-	    all->counter.ceilings.clients);
-	(void)send(fd, why, sizeof(why) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)shutdown(fd, SHUT_WR);
-	lockers_close(all, fd, tcp);
-}
-
 void
 lockers_add(
     struct lockers *all, int fd, bool tcp, enum lockers_line line, tstamp now)
 {
+	static const char why[] = "ERROR TOO_MANY_CLIENTS\n";
 	uint32_t number =
 	    counter_opened(&all->counter, line == LOCKERS_OWN, now);
 	struct locker *cl;
 
 	if (number == ILIST_NONE) {
-		lockers_refuse(all, fd, tcp, now);
+		all->counter.figures->refused_clients++;
+		log_limited(&all->refused_rate, now, LOG_LEVEL_WARN,
+		    "counter: counter_max_clients %u are there, another one "
+		    "is turned away",
+		    all->counter.ceilings.clients);
+		(void)send(
+		    fd, why, sizeof(why) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)shutdown(fd, SHUT_WR);
+		lockers_close(all, fd, tcp);
 		return;
 	}
 	cl = calloc(1, sizeof(*cl));
