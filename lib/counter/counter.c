@@ -1,7 +1,7 @@
 /*
  * The counter: its clients, what they ask, and what becomes of it. Keys, and
  * the ranks of the clients that wait for them, are found in two hash tables
- * with chains, linked by number.
+ * with chains.
  */
 
 #include <assert.h>
@@ -68,91 +68,66 @@ siphash(const struct siphash_seed *seed, const void *data, size_t len)
 /* --- keys ----------------------------------------------------------------- */
 
 static bool
-key_is(const struct counter *c, uint32_t key, const char *text, size_t len)
+key_is(const struct counter_key *k, const char *text, size_t len)
 {
-	const struct counter_key *k = &c->keys[key];
-
 	return k->len == len && memcmp(k->text, text, len) == 0;
 }
 
 /*
- * A new key, without holders; ILIST_NONE: there are as many as there may be, or
- * there is no memory for its text.
+ * A new key, without holders; NULL: there are as many as there may be, or there
+ * is no memory.
  */
-static uint32_t
+static struct counter_key *
 key_add(struct counter *c, uint32_t hash, const struct counter_request *r,
     uint32_t most)
 {
-	uint32_t *bucket = &c->buckets[hash & c->bucket_mask];
-	char *text = c->figures->keys < most ? malloc(r->len) : NULL;
-	uint32_t n = c->free_keys;
-	struct counter_key *k;
+	struct counter_key *k =
+	    c->figures->keys < most ? malloc(sizeof(*k) + r->len) : NULL;
 
-	if (text == NULL)
-		return ILIST_NONE;
-	if (n == 0) {
-		assert(c->nkeys < c->limits.keys);
-		n = ++c->nkeys;
-	} else {
-		c->free_keys = c->keys[n - 1].next;
-	}
-	k = &c->keys[--n];
-	k->hash = hash;
-	k->text = memcpy(text, r->key, r->len);
-	k->len = (uint16_t)r->len;
-	k->holders = 0;
+	if (k == NULL)
+		return NULL;
+	*k = (struct counter_key){ .hash = hash, .len = r->len };
+	memcpy(k->text, r->key, r->len);
 	ilist_init(&k->me);
 	ilist_init(&k->any);
-	k->next = *bucket;
-	*bucket = n + 1;
+	LIST_INSERT_HEAD(&c->buckets[hash & c->bucket_mask], k, next);
 	c->figures->keys++;
-	return n;
+	return k;
 }
 
 static void
-key_drop(struct counter *c, uint32_t key)
+key_drop(struct counter *c, struct counter_key *k)
 {
-	struct counter_key *k = &c->keys[key];
-	uint32_t *link = &c->buckets[k->hash & c->bucket_mask];
-
 	if (k->holders != 0 || k->me.count + k->any.count != 0)
 		return;
-	while (*link != key + 1)
-		link = &c->keys[*link - 1].next;
-	*link = k->next;
-	free(k->text);
-	k->text = NULL;
-	k->next = c->free_keys;
-	c->free_keys = key + 1;
+	LIST_REMOVE(k, next);
+	free(k);
 	c->figures->keys--;
 }
 
 /* --- ranks ---------------------------------------------------------------- */
 
-static uint32_t *
-rank_bucket(
-    const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
+static struct counter_rank_list *
+rank_bucket(const struct counter *c, const struct counter_key *key,
+    uint8_t state, uint32_t workers)
 {
-	const uint32_t words[] = { key, state, workers };
+	const uint64_t words[] = { (uintptr_t)key, state, workers };
 	uint32_t hash = (uint32_t)siphash(&c->seed, words, sizeof(words));
 
 	return &c->rank_buckets[hash & c->rank_mask];
 }
 
-/* The waiters under this limit: their rank + 1, or 0. */
-static uint32_t
-rank_find(
-    const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
+/* The waiters under this limit; NULL: there are none. */
+static struct counter_rank *
+rank_find(const struct counter *c, const struct counter_key *key, uint8_t state,
+    uint32_t workers)
 {
-	uint32_t n = *rank_bucket(c, key, state, workers);
+	struct counter_rank *r;
 
-	for (; n != 0; n = c->ranks[n - 1].next) {
-		const struct counter_rank *r = &c->ranks[n - 1];
-
+	LIST_FOREACH(r, rank_bucket(c, key, state, workers), next)
 		if (r->key == key && r->state == state && r->workers == workers)
 			break;
-	}
-	return n;
+	return r;
 }
 
 /* --- memory --------------------------------------------------------------- */
@@ -171,7 +146,7 @@ counter_buckets(uint32_t entries)
 static size_t
 counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 {
-	size_t used = 0, clients = l->clients, keys = l->keys;
+	size_t used = 0, clients = l->clients;
 	size_t entries = clients * COUNTER_STACK;
 	uint32_t buckets = counter_buckets(l->keys);
 	uint32_t rank_buckets = counter_buckets(l->clients);
@@ -183,7 +158,6 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 	LAYOUT_CARVE(c->client_links, memory, &used, clients);
 	LAYOUT_CARVE(c->entry_links, memory, &used, entries);
 	LAYOUT_CARVE(c->replies, memory, &used, clients + COUNTER_STACK);
-	LAYOUT_CARVE(c->keys, memory, &used, keys);
 	LAYOUT_CARVE(c->buckets, memory, &used, buckets);
 	LAYOUT_CARVE(c->ranks, memory, &used, clients);
 	LAYOUT_CARVE(c->rank_buckets, memory, &used, rank_buckets);
@@ -215,8 +189,13 @@ counter_init(struct counter *c, const struct counter_limits *limits,
 void
 counter_fini(struct counter *c)
 {
-	for (uint32_t key = 0; key < c->nkeys; key++)
-		free(c->keys[key].text);
+	struct counter_key *k;
+
+	for (uint32_t i = 0; c->memory != NULL && i <= c->bucket_mask; i++)
+		while ((k = LIST_FIRST(&c->buckets[i])) != NULL) {
+			LIST_REMOVE(k, next);
+			free(k);
+		}
 	free(c->memory);
 	c->memory = NULL;
 }
@@ -293,7 +272,8 @@ counter_age(const struct counter *c, uint32_t entry)
 
 /* A new entry, on top of the stack; it is to be locked or enqueued. */
 static uint32_t
-counter_push(struct counter *c, uint32_t client, uint32_t key, uint32_t workers)
+counter_push(struct counter *c, uint32_t client, struct counter_key *key,
+    uint32_t workers)
 {
 	struct counter_client *cl = &c->clients[client];
 	uint32_t n = counter_entry_at(c, client, cl->depth);
@@ -327,31 +307,29 @@ static void
 counter_enqueue(struct counter *c, uint32_t entry, bool any, tspan timeout)
 {
 	struct counter_entry *e = &c->entries[entry];
-	struct counter_key *k = &c->keys[e->key];
-	uint32_t client = entry / COUNTER_STACK, *bucket, n;
+	uint32_t client = entry / COUNTER_STACK;
 	struct counter_rank *r;
 
 	e->state = any ? COUNTER_ANY : COUNTER_ME;
-	n = rank_find(c, e->key, e->state, e->workers);
-	if (n == 0) {
-		n = c->free_ranks;
-		assert(n != 0 || c->nranks < c->limits.clients);
-		if (n == 0)
-			n = ++c->nranks;
+	r = rank_find(c, e->key, e->state, e->workers);
+	if (r == NULL) {
+		r = LIST_FIRST(&c->free_ranks);
+		assert(r != NULL || c->nranks < c->limits.clients);
+		if (r == NULL)
+			r = &c->ranks[c->nranks++];
 		else
-			c->free_ranks = c->ranks[n - 1].next;
-		r = &c->ranks[n - 1];
+			LIST_REMOVE(r, next);
 		r->key = e->key;
 		r->workers = e->workers;
 		r->state = e->state;
 		ilist_init(&r->clients);
-		bucket = rank_bucket(c, e->key, e->state, e->workers);
-		r->next = *bucket;
-		*bucket = n;
+		LIST_INSERT_HEAD(
+		    rank_bucket(c, e->key, e->state, e->workers), r, next);
 	}
-	e->rank = n - 1;
-	ilist_push_back(any ? &k->any : &k->me, c->entry_links, entry);
-	ilist_push_back(&c->ranks[e->rank].clients, c->client_links, client);
+	e->rank = r;
+	ilist_push_back(
+	    any ? &e->key->any : &e->key->me, c->entry_links, entry);
+	ilist_push_back(&r->clients, c->client_links, client);
 	deadlines_set(&c->waits, client, tstamp_add(c->now, timeout));
 	c->figures->waiting++;
 }
@@ -361,21 +339,17 @@ static void
 counter_dequeue(struct counter *c, uint32_t entry)
 {
 	const struct counter_entry *e = &c->entries[entry];
-	struct counter_key *k = &c->keys[e->key];
-	struct counter_rank *r = &c->ranks[e->rank];
-	uint32_t client = entry / COUNTER_STACK, *link;
+	struct counter_key *k = e->key;
+	struct counter_rank *r = e->rank;
+	uint32_t client = entry / COUNTER_STACK;
 
 	ilist_remove(
 	    e->state == COUNTER_ME ? &k->me : &k->any, c->entry_links, entry);
 	ilist_remove(&r->clients, c->client_links, client);
 	if (ilist_empty(&r->clients)) {
-		link = rank_bucket(c, r->key, r->state, r->workers);
-		while (*link != e->rank + 1)
-			link = &c->ranks[*link - 1].next;
-		*link = r->next;
+		LIST_REMOVE(r, next);
 		r->state = COUNTER_FREE;
-		r->next = c->free_ranks;
-		c->free_ranks = e->rank + 1;
+		LIST_INSERT_HEAD(&c->free_ranks, r, next);
 	}
 	deadlines_set(&c->waits, client, TSTAMP_NEVER);
 	c->figures->waiting--;
@@ -399,7 +373,7 @@ counter_lock(struct counter *c, uint32_t entry)
 static void
 counter_withdraw(struct counter *c, uint32_t entry)
 {
-	uint32_t key = c->entries[entry].key;
+	struct counter_key *key = c->entries[entry].key;
 
 	counter_dequeue(c, entry);
 	counter_pop(c, entry);
@@ -408,19 +382,19 @@ counter_withdraw(struct counter *c, uint32_t entry)
 
 /* Gives the place of a holder that has gone to a waiter, if one may have it. */
 static void
-counter_hand_over(struct counter *c, uint32_t key, bool also_any)
+counter_hand_over(struct counter *c, struct counter_key *k, bool also_any)
 {
-	struct counter_key *k = &c->keys[key];
-	uint32_t rank = rank_find(c, key, COUNTER_ME, k->holders), heir;
+	struct counter_rank *rank = rank_find(c, k, COUNTER_ME, k->holders);
+	uint32_t heir;
 
-	if (rank == 0 && also_any)
-		rank = rank_find(c, key, COUNTER_ANY, k->holders);
-	if (rank == 0) {
+	if (rank == NULL && also_any)
+		rank = rank_find(c, k, COUNTER_ANY, k->holders);
+	if (rank == NULL) {
 		k->holders--;
-		key_drop(c, key);
+		key_drop(c, k);
 		return;
 	}
-	heir = counter_newest(c, c->ranks[rank - 1].clients.first);
+	heir = counter_newest(c, rank->clients.first);
 	if (c->entries[heir].state == COUNTER_ME)
 		c->figures->me_time += counter_age(c, heir);
 	else
@@ -436,8 +410,9 @@ counter_hand_over(struct counter *c, uint32_t key, bool also_any)
 static void
 counter_unlock(struct counter *c, uint32_t entry, bool released)
 {
-	uint32_t key = c->entries[entry].key, n;
-	const struct ilist *any = &c->keys[key].any;
+	struct counter_key *key = c->entries[entry].key;
+	const struct ilist *any = &key->any;
+	uint32_t n;
 	uint64_t worked = counter_age(c, entry);
 
 	c->figures->processing_time += worked;
@@ -508,7 +483,8 @@ counter_acquire(struct counter *c, uint32_t client,
 {
 	const struct counter_client *cl = &c->clients[client];
 	const uint32_t most = cl->own ? c->limits.keys : c->ceilings.keys;
-	uint32_t hash, key, holders = 0, waiters = 0, n;
+	uint32_t hash, holders = 0, waiters = 0;
+	struct counter_key *key;
 
 	assert(cl->open && r->len > 0 && r->len <= COUNTER_KEY_MAX);
 	counter_at(c, now);
@@ -524,25 +500,22 @@ counter_acquire(struct counter *c, uint32_t client,
 		return;
 	}
 	hash = (uint32_t)siphash(&c->seed, r->key, r->len);
-	n = c->buckets[hash & c->bucket_mask];
-	while (n != 0 &&
-	    (c->keys[n - 1].hash != hash || !key_is(c, n - 1, r->key, r->len)))
-		n = c->keys[n - 1].next;
-	key = n == 0 ? ILIST_NONE : n - 1;
-	if (key != ILIST_NONE) {
-		holders = c->keys[key].holders;
-		waiters = c->keys[key].me.count + c->keys[key].any.count;
+	LIST_FOREACH(key, &c->buckets[hash & c->bucket_mask], next)
+		if (key->hash == hash && key_is(key, r->key, r->len))
+			break;
+	if (key != NULL) {
+		holders = key->holders;
+		waiters = key->me.count + key->any.count;
 	}
 	if (holders + waiters >= r->maxqueue) {
 		c->figures->full_queues++;
 		counter_say(c, client, COUNTER_QUEUE_FULL);
-	} else if (key == ILIST_NONE &&
-	    (key = key_add(c, hash, r, most)) == ILIST_NONE) {
+	} else if (key == NULL && (key = key_add(c, hash, r, most)) == NULL) {
 		c->figures->full_tables++;
 		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
 	} else if (holders < r->workers) {
 		/* A place is free, and may be the first of a new key. */
-		c->keys[key].holders++;
+		key->holders++;
 		counter_lock(c, counter_push(c, client, key, r->workers));
 	} else if (r->timeout <= 0) {
 		counter_say(c, client, COUNTER_TIMEOUT);
@@ -564,7 +537,7 @@ counter_release(
 	while (left-- > 0) {
 		uint32_t n = counter_entry_at(c, client, left);
 
-		if (len != 0 && !key_is(c, c->entries[n].key, key, len))
+		if (len != 0 && !key_is(c->entries[n].key, key, len))
 			continue;
 		c->figures->releases++;
 		counter_end(c, n, true);

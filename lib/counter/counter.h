@@ -51,9 +51,9 @@ enum counter_state {
 /* A lock, or a wait for one: number client * COUNTER_STACK + 0 … 3. */
 struct counter_entry {
 	tstamp since; /* held, or waiting, since then */
-	uint32_t key;
+	struct counter_key *key;
+	struct counter_rank *rank; /* of an entry that waits */
 	uint32_t workers; /* limit of its request */
-	uint32_t rank; /* of an entry that waits */
 	uint8_t state; /* enum counter_state */
 };
 
@@ -66,14 +66,16 @@ struct counter_client {
 
 /* Exists while it has a holder or a waiter. */
 struct counter_key {
+	LIST_ENTRY(counter_key) next; /* of the same bucket */
 	uint32_t hash;
-	uint32_t next; /* of the same bucket, + 1; 0: none */
-	char *text; /* of len bytes; NULL: this number is free */
-	uint16_t len;
 	uint32_t holders;
 	struct ilist me; /* entries that wait, oldest first */
 	struct ilist any;
+	size_t len; /* bytes of its text */
+	char text[];
 };
+
+LIST_HEAD(counter_key_list, counter_key);
 
 /*
  * The clients that wait for a key, in one of its queues, under the same limit.
@@ -84,12 +86,14 @@ struct counter_key {
  * a rank, and no queue has to be looked through.
  */
 struct counter_rank {
-	uint32_t key;
+	LIST_ENTRY(counter_rank) next; /* of the same bucket, or a free one */
+	struct counter_key *key;
 	uint32_t workers;
-	uint32_t next; /* of the same bucket, or of the free ones, + 1; 0 */
 	uint8_t state; /* COUNTER_ME, COUNTER_ANY; COUNTER_FREE: not in use */
 	struct ilist clients; /* the longest waiting one first */
 };
+
+LIST_HEAD(counter_rank_list, counter_rank);
 
 enum counter_word {
 	COUNTER_LOCKED,
@@ -121,21 +125,18 @@ struct counter {
 	struct counter_entry *entries;
 	struct ilink *client_links; /* the free list, and the ranks */
 	struct ilink *entry_links; /* the queues */
-	struct counter_key *keys;
 	struct counter_rank *ranks; /* one for each client */
-	uint32_t *buckets; /* key + 1; 0: none */
+	struct counter_key_list *buckets;
 	uint32_t bucket_mask; /* number of buckets - 1 */
-	uint32_t *rank_buckets; /* likewise, of ranks */
-	uint32_t rank_mask;
+	struct counter_rank_list *rank_buckets;
+	uint32_t rank_mask; /* likewise */
 	struct counter_reply *replies;
 	uint32_t first_reply;
 	uint32_t nreplies;
 	struct deadlines waits; /* by client */
 	struct ilist free_clients; /* used before, free now */
-	uint32_t free_keys; /* linked by next, + 1; 0: none */
-	uint32_t free_ranks; /* likewise */
+	struct counter_rank_list free_ranks; /* likewise */
 	uint32_t nclients; /* numbers below were used at some time */
-	uint32_t nkeys; /* likewise */
 	uint32_t nranks; /* likewise */
 	struct siphash_seed seed;
 	struct counter_figures *figures;

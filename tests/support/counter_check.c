@@ -6,7 +6,7 @@
 
 /* Checks that the queue is in order of age, and that none could be served. */
 static uint32_t
-counter_check_queue(const struct counter *c, uint32_t key,
+counter_check_queue(const struct counter *c, const struct counter_key *key,
     const struct ilist *queue, enum counter_state state)
 {
 	tstamp before = INT64_MIN;
@@ -18,7 +18,7 @@ counter_check_queue(const struct counter *c, uint32_t key,
 
 		assert(x->key == key && x->state == state);
 		assert(x->since >= before);
-		assert(x->workers <= c->keys[key].holders);
+		assert(x->workers <= key->holders);
 		assert(c->entry_links[e].prev == prev);
 		before = x->since;
 		prev = e;
@@ -30,9 +30,8 @@ counter_check_queue(const struct counter *c, uint32_t key,
 
 /* Checks that the clients of a rank fit it, in order of age. */
 static uint32_t
-counter_check_rank(const struct counter *c, uint32_t rank)
+counter_check_rank(const struct counter *c, const struct counter_rank *r)
 {
-	const struct counter_rank *r = &c->ranks[rank];
 	tstamp before = INT64_MIN;
 	uint32_t count = 0;
 
@@ -43,7 +42,7 @@ counter_check_rank(const struct counter *c, uint32_t rank)
 		    &c->entries[n * COUNTER_STACK + cl->stack[cl->depth - 1]];
 
 		assert(e->state == r->state && e->key == r->key);
-		assert(e->workers == r->workers && e->rank == rank);
+		assert(e->workers == r->workers && e->rank == r);
 		assert(e->since >= before);
 		before = e->since;
 		count++;
@@ -58,6 +57,18 @@ struct counter_tally {
 	uint32_t held;
 	uint32_t waiting;
 };
+
+/* Whether a walk through the key's bucket comes to it. */
+static bool
+counter_check_linked(const struct counter *c, const struct counter_key *key)
+{
+	const struct counter_key *k;
+
+	LIST_FOREACH(k, &c->buckets[key->hash & c->bucket_mask], next)
+		if (k == key)
+			return true;
+	return false;
+}
 
 static void
 counter_check_stack(
@@ -77,7 +88,7 @@ counter_check_stack(
 		assert((e->state != COUNTER_FREE) == (at < cl->depth));
 		if (at >= cl->depth)
 			continue;
-		assert(c->keys[e->key].text != NULL);
+		assert(counter_check_linked(c, e->key));
 		t->held += e->state == COUNTER_HELD;
 		waits = e->state != COUNTER_HELD;
 		t->waiting += waits;
@@ -85,17 +96,6 @@ counter_check_stack(
 	}
 	assert(!cl->open || seen == (1u << COUNTER_STACK) - 1);
 	assert(waits == (deadlines_get(&c->waits, client) != TSTAMP_NEVER));
-}
-
-/* Whether a walk through the key's bucket comes to it. */
-static bool
-counter_check_linked(const struct counter *c, uint32_t key)
-{
-	uint32_t n = c->buckets[c->keys[key].hash & c->bucket_mask];
-
-	while (n != 0 && n != key + 1)
-		n = c->keys[n - 1].next;
-	return n != 0;
 }
 
 void
@@ -106,23 +106,26 @@ counter_check(const struct counter *c)
 
 	for (uint32_t n = 0; n < c->nclients; n++)
 		counter_check_stack(c, n, &t);
-	for (uint32_t n = 0; n < c->nkeys; n++) {
-		const struct counter_key *k = &c->keys[n];
+	for (uint32_t n = 0; n <= c->bucket_mask; n++) {
+		const struct counter_key *k;
 
-		if (k->text == NULL)
-			continue;
-		assert(k->holders > 0 && counter_check_linked(c, n));
-		used++;
-		held += k->holders;
-		waiting += counter_check_queue(c, n, &k->me, COUNTER_ME);
-		waiting += counter_check_queue(c, n, &k->any, COUNTER_ANY);
+		LIST_FOREACH(k, &c->buckets[n], next) {
+			assert(k->holders > 0);
+			assert(n == (k->hash & c->bucket_mask));
+			used++;
+			held += k->holders;
+			waiting +=
+			    counter_check_queue(c, k, &k->me, COUNTER_ME);
+			waiting +=
+			    counter_check_queue(c, k, &k->any, COUNTER_ANY);
+		}
 	}
 	assert(used == c->figures->keys && used <= c->limits.keys);
 	assert(t.clients == c->figures->clients);
 	assert(t.held == held && held == c->figures->held);
 	for (uint32_t n = 0; n < c->nranks; n++)
 		if (c->ranks[n].state != COUNTER_FREE)
-			ranked += counter_check_rank(c, n);
+			ranked += counter_check_rank(c, &c->ranks[n]);
 	assert(t.waiting == waiting && waiting == c->figures->waiting);
 	assert(ranked == waiting);
 	assert(c->waits.count <= waiting);
