@@ -19,12 +19,12 @@
  */
 #define SENDING_MAX ((size_t)32 * 1024 * 1024)
 
-/* The kinds of paths. */
+/* The kinds of paths; the last two are long where apps are many. */
 enum kind {
 	KIND_PAGE,
-	KIND_HISTORY,
 	KIND_ALIVE,
 	KIND_READY,
+	KIND_HISTORY,
 	KIND_ANSWER, /* the answer to its question, as it is */
 };
 
@@ -33,25 +33,22 @@ struct path {
 	const char *type;
 	enum kind kind;
 	enum answers_question question; /* ANSWERS_QUESTIONS: none */
-	bool is_long; /* the more apps and processes there are */
 };
 
 static const char plain[] = "text/plain; charset=utf-8";
 
 static const struct path paths[] = {
-	{ "/", "text/html; charset=utf-8", KIND_PAGE, ANSWERS_QUESTIONS,
-	    false },
-	{ "/status.json", "application/json", KIND_ANSWER, ANSWERS_STATUS,
-	    true },
+	{ "/", "text/html; charset=utf-8", KIND_PAGE, ANSWERS_QUESTIONS },
+	{ "/status.json", "application/json", KIND_ANSWER, ANSWERS_STATUS },
 	{ "/metrics",
 	    "application/openmetrics-text; version=1.0.0; charset=utf-8",
-	    KIND_ANSWER, ANSWERS_OPENMETRICS, true },
+	    KIND_ANSWER, ANSWERS_OPENMETRICS },
 	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", KIND_ANSWER,
-	    ANSWERS_METRICS, true },
-	{ "/history.json", "application/json", KIND_HISTORY, ANSWERS_QUESTIONS,
-	    true },
-	{ "/healthz", plain, KIND_ALIVE, ANSWERS_METRICS, false },
-	{ "/readyz", plain, KIND_READY, ANSWERS_METRICS, false },
+	    ANSWERS_METRICS },
+	{ "/history.json", "application/json", KIND_HISTORY,
+	    ANSWERS_QUESTIONS },
+	{ "/healthz", plain, KIND_ALIVE, ANSWERS_METRICS },
+	{ "/readyz", plain, KIND_READY, ANSWERS_METRICS },
 };
 
 void
@@ -138,12 +135,11 @@ answer_of(struct MHD_Response *r, unsigned code, const char *type)
 		    "frame-ancestors 'self'" },
 	};
 
-	for (size_t i = 0;
-	     r != NULL && i < sizeof(headers) / sizeof(headers[0]); i++)
+	if (r == NULL)
+		return (struct answer){ NULL, code };
+	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
 		(void)MHD_add_response_header(r, headers[i][0], headers[i][1]);
-	if (r != NULL)
-		(void)MHD_add_response_header(
-		    r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	(void)MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	return (struct answer){ r, code };
 }
 
@@ -178,7 +174,7 @@ is_our_address(const char *host, struct MHD_Connection *connection)
 	    connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	struct sockaddr_storage addr = { 0 };
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&addr;
-	struct in6_addr asked, ours = { 0 };
+	struct in6_addr asked, ours;
 	socklen_t len = sizeof(addr);
 	char text[INET_ADDRSTRLEN];
 
@@ -318,11 +314,6 @@ static struct answer
 answer_path(struct answers *all, const struct path *p, const char *app,
     const struct question *q)
 {
-	static const unsigned codes[] = {
-		[HEALTH_GOOD] = MHD_HTTP_OK,
-		[HEALTH_BAD] = MHD_HTTP_SERVICE_UNAVAILABLE,
-		[HEALTH_UNKNOWN] = MHD_HTTP_NOT_FOUND,
-	};
 	unsigned code = MHD_HTTP_OK;
 	char *text = NULL;
 	size_t len = 0;
@@ -330,7 +321,7 @@ answer_path(struct answers *all, const struct path *p, const char *app,
 
 	if (q != NULL && q->why[0] != '\0')
 		return answer_line(all, MHD_HTTP_SERVICE_UNAVAILABLE, q->why);
-	if (p->is_long && all->sending >= SENDING_MAX)
+	if (p->kind >= KIND_HISTORY && all->sending >= SENDING_MAX)
 		return answer_line(all, MHD_HTTP_SERVICE_UNAVAILABLE,
 		    "Too many clients read slowly: try again.");
 	if (p->kind == KIND_PAGE)
@@ -346,8 +337,8 @@ answer_path(struct answers *all, const struct path *p, const char *app,
 	else if (p->kind == KIND_ANSWER)
 		(void)fwrite(q->answer, 1, q->answer_len, to);
 	else
-		code = codes[history_write_health(
-		    q->answer, app, p->kind == KIND_READY, to)];
+		code = history_write_health(
+		    q->answer, app, p->kind == KIND_READY, to);
 	if (fclose(to) != 0) {
 		free(text);
 		text = NULL;

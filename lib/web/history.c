@@ -225,16 +225,10 @@ see_app(struct history *h, const char *name)
 }
 
 static void
-keep_most(float *slot, double value)
-{
-	if (isnan(*slot) || value > (double)*slot)
-		*slot = (float)value;
-}
-
-static void
 add_sample(struct history *h, const struct sample *m)
 {
 	const int64_t slot = h->step % HISTORY_STEPS;
+	const float value = (float)m->value;
 	struct history_app *a;
 	char name[NAME_SIZE], word[16];
 
@@ -242,11 +236,14 @@ add_sample(struct history *h, const struct sample *m)
 	    (a = see_app(h, name)) == NULL)
 		return;
 	if (has_name(m, "busy_processes")) {
-		a->values[SERIES_BUSY][slot] = (float)m->value;
+		a->values[SERIES_BUSY][slot] = value;
 	} else if (has_name(m, "waiting_connections")) {
-		keep_most(&a->values[SERIES_WAITING][slot], m->value);
+		/* What is not known yet is NAN, and never the larger one. */
+		a->values[SERIES_WAITING][slot] =
+		    fmaxf(a->values[SERIES_WAITING][slot], value);
 	} else if (has_name(m, "oldest_wait_seconds")) {
-		keep_most(&a->values[SERIES_OLDEST][slot], m->value);
+		a->values[SERIES_OLDEST][slot] =
+		    fmaxf(a->values[SERIES_OLDEST][slot], value);
 	} else if (has_name(m, "connections_ended_total") &&
 	    copy_label(m, "outcome", word, sizeof(word))) {
 		for (int i = SERIES_SERVED; i < SERIES; i++)
@@ -295,9 +292,8 @@ history_add(struct history *h, const char *metrics, int64_t now)
 				continue;
 			/* A daemon that began anew has a new total. */
 			if (!isnan(before))
-				*grown = (isnan(*grown) ? 0 : *grown) +
-				    (float)(total > before ? total - before
-							   : 0);
+				*grown = fmaxf(*grown, 0) +
+				    (float)fmax(total - before, 0);
 			a->before[i] = total;
 			a->totals[i] = NAN;
 		}

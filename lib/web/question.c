@@ -80,8 +80,7 @@ question_judge(struct question *q, int64_t now)
 	char *last;
 
 	q->coming[q->len] = '\0';
-	if (q->len >= end &&
-	    memcmp(q->coming + q->len - end, q->end, end) == 0) {
+	if (q->len >= end && strcmp(q->coming + q->len - end, q->end) == 0) {
 		free(q->answer);
 		q->answer = q->coming;
 		q->answer_len = q->len;

@@ -332,37 +332,30 @@ web_usage(bool asked)
 	exit(asked ? EX_OK : EX_USAGE);
 }
 
-static void
-web_options(int argc, char **argv, const char **control, const char **names)
+int
+main(int argc, char **argv)
 {
+	const char *control = CONTROL, *names = "";
+	struct site site;
 	int option;
 
 	while ((option = getopt(argc, argv, "hH:s:V")) != -1) {
 		switch (option) {
 		case 'H':
-			*names = optarg;
+			names = optarg;
 			break;
 		case 's':
-			*control = optarg;
+			control = optarg;
 			break;
 		case 'V':
 			(void)puts("apppool-web " APPPOOL_VERSION);
-			exit(EX_OK);
+			return EX_OK;
 		default:
 			web_usage(option == 'h');
 		}
 	}
 	if (optind != argc)
 		web_usage(false);
-}
-
-int
-main(int argc, char **argv)
-{
-	const char *control = CONTROL, *names = "";
-	struct site site;
-
-	web_options(argc, argv, &control, &names);
 	if (apppool_open() == -1) {
 		if (errno == ENOENT)
 			errx(EX_USAGE,

@@ -79,10 +79,11 @@ void history_add(struct history *h, const char *metrics, int64_t now);
 
 void history_write(const struct history *h, FILE *to);
 
+/* As the status of an answer. */
 enum health {
-	HEALTH_GOOD,
-	HEALTH_BAD,
-	HEALTH_UNKNOWN, /* there is no app, or none of this name */
+	HEALTH_GOOD = 200,
+	HEALTH_BAD = 503,
+	HEALTH_UNKNOWN = 404, /* there is no app, or none of this name */
 };
 
 /*
