@@ -190,9 +190,10 @@ form_put_member(struct text *out, const json_t *value, const char *how)
 		text_puts(&t, date);
 	} else if (*type == 'b') {
 		form_put_size(&t, trunc(n));
+	} else if (*type == 'd' || (*type == 'r' && n > 0 && n < 100)) {
+		text_printf(&t, "%.1f", n);
 	} else {
-		text_printf(
-		    &t, "%.*f", *type == 'd' ? 1 : 2 * (*type == 'f'), n);
+		text_printf(&t, "%.*f", *type == 'f' ? 2 : 0, n);
 	}
 	form_pad(out, &t, width, left, false);
 	text_fini(&t);
@@ -220,8 +221,8 @@ form_holds(const json_t *object, const char *member)
  * of an array, and an object's numbers with their keys, with commas between;
  * numbers are whole. Behind a colon may stand a width, after a "-" if the text
  * is to be left of its blanks, where null is "-"; then t for a time, a for the
- * date that long ago, b for bytes, d or f for one or two decimals, s for a
- * failure in short.
+ * date that long ago, b for bytes, d or f for one or two decimals, r for one
+ * under 100, s for a failure in short.
  * What is in brackets, others in them too, is left out if its first member is
  * null, false, 0 or empty. {?PATH} is such a member that is not shown; {+PATH}
  * one that is not null, {-PATH} one that is.
@@ -432,10 +433,12 @@ static const struct {
 	[COLUMN_STATE] = { "STATE", "{state}", true },
 	[COLUMN_PROCESSES] = { "PROCS", "{processes:1}/{max_processes:1}",
 	    false },
-	[COLUMN_ACTIVE] = { "ACTIVE", "{active:1}", false },
+	/* Without sessions no process is ever active. */
+	[COLUMN_ACTIVE] = { "ACTIVE", "[{+sessions}{active:1}][{-sessions}-]",
+	    false },
 	[COLUMN_WAITING] = { "WAIT", "{waiting:1}", false },
 	[COLUMN_OLDEST] = { "OLDEST", "{oldest_wait:1t}", false },
-	[COLUMN_RATE] = { "RATE", "{rate:1}", false },
+	[COLUMN_RATE] = { "RATE", "{rate:1r}", false },
 	[COLUMN_P99] = { "P99", "{queue_wait.p99:1t}", false },
 	[COLUMN_REFUSED] = { "REFUSED", "{refused:1}", false },
 	[COLUMN_FAILURE] = { "LAST FAILURE",
@@ -447,35 +450,18 @@ static const struct {
 	    true },
 };
 
-/* The figure of an app in a column; NaN: there is none. */
-static double
-figure_of(const json_t *app, enum column column)
-{
-	/* Without sessions no process is ever active. */
-	if (columns[column].left ||
-	    (column == COLUMN_ACTIVE && isnan(form_number(app, "sessions"))))
-		return NAN;
-	return form_number(app, columns[column].form + 1);
-}
-
 /* Makes the text of an app in a column; app NULL: of the headings. */
 static void
 make_cell(struct text *cell, const json_t *app, enum column column)
 {
-	const double n = figure_of(app, column);
-
 	text_clear(cell);
 	if (app == NULL)
 		text_puts(cell, columns[column].heading);
-	else if (column == COLUMN_ACTIVE && isnan(n))
-		text_puts(cell, "-");
-	else if (column == COLUMN_RATE && n > 0 && n < 100)
-		form_put(cell, app, "{rate:1d}");
 	else
 		form_put(cell, app, columns[column].form);
 }
 
-/* The figure that rows are sorted by, the largest first. */
+/* The figure that rows are sorted by, the largest first; NaN: there is none. */
 static double
 weight_of(const json_t *app, enum column by)
 {
@@ -485,8 +471,12 @@ weight_of(const json_t *app, enum column by)
 		return form_string(app, "last_failure") != NULL;
 	if (by == COLUMNS_ALL || by == COLUMN_APP)
 		return 0;
+	if (by == COLUMN_ACTIVE)
+		return isnan(form_number(app, "sessions"))
+		    ? NAN
+		    : form_number(app, "active");
 	if (by != COLUMN_STATE)
-		return figure_of(app, by);
+		return form_number(app, columns[by].form + 1);
 	if (state == NULL || strcmp(state, "running") == 0)
 		return 0;
 	return strcmp(state, "failed") == 0 ? 2 : 1;

@@ -18,22 +18,6 @@
 
 #define KEY_ESCAPE 27
 
-struct top {
-	struct ask daemon; /* its errors: into the next */
-	char *errors; /* owned: why the daemon was not seen */
-	size_t errors_len; /* 0: it was */
-	struct table table; /* status NULL: none yet */
-	enum column sort; /* COLUMNS_ALL: the order of the file */
-	char *app; /* the chosen one; owned; NULL: the first */
-	size_t chosen; /* its row */
-	size_t first; /* row, or line, that is shown */
-	bool single; /* all about the app, in place of the table */
-	struct text details; /* of it */
-	bool help;
-	char question; /* the key that asked it; '\0': none */
-	struct text line; /* being made */
-};
-
 /* The command of a key for an app, if the user says yes. */
 static const struct deed {
 	char key;
@@ -46,6 +30,22 @@ static const struct deed {
 };
 
 #define DEEDS (sizeof(deeds) / sizeof(deeds[0]))
+
+struct top {
+	struct ask daemon; /* its errors: into the next */
+	char *errors; /* owned: why the daemon was not seen */
+	size_t errors_len; /* 0: it was */
+	struct table table; /* status NULL: none yet */
+	enum column sort; /* COLUMNS_ALL: the order of the file */
+	char *app; /* the chosen one; owned; NULL: the first */
+	size_t chosen; /* its row */
+	size_t first; /* row, or line, that is shown */
+	bool single; /* all about the app, in place of the table */
+	struct text details; /* of it */
+	bool help;
+	const struct deed *question; /* that was asked; NULL: none */
+	struct text line; /* being made */
+};
 
 /* --- looking ------------------------------------------------------------ */
 
@@ -127,18 +127,16 @@ draw_message(struct top *top)
 		"last failure", "the order of the file" };
 	attr_t attr = A_BOLD;
 
-	for (size_t i = 0; i < DEEDS; i++)
-		if (top->question == deeds[i].key)
-			text_printf(&top->line, "%s %s? (y/n)",
-			    deeds[i].question,
-			    top->app == NULL ? "" : top->app);
-	if (top->line.len == 0 && top->errors_len > 0)
+	if (top->question != NULL) {
+		text_printf(&top->line, "%s %s? (y/n)", top->question->question,
+		    top->app == NULL ? "" : top->app);
+	} else if (top->errors_len > 0) {
 		text_put(&top->line, top->errors, strcspn(top->errors, "\n"));
-	if (top->line.len == 0 && top->help)
+	} else if (top->help) {
 		text_puts(&top->line,
 		    "up/down app  left/right sort  enter all  r restart  "
 		    "d drain  u resume  q back");
-	if (top->line.len == 0) {
+	} else {
 		attr = A_DIM;
 		text_printf(&top->line, "by %s; ? for keys", names[top->sort]);
 	}
@@ -228,11 +226,10 @@ press_key(struct top *top, int key)
 	bool stays;
 	long by = 0;
 
-	if (top->question != '\0') {
-		for (size_t i = 0; i < DEEDS && key == 'y'; i++)
-			if (top->question == deeds[i].key)
-				top_carry_out(top, deeds[i].command);
-		top->question = '\0';
+	if (top->question != NULL) {
+		if (key == 'y')
+			top_carry_out(top, top->question->command);
+		top->question = NULL;
 		return true;
 	}
 	switch (key) {
@@ -277,7 +274,7 @@ press_key(struct top *top, int key)
 	default:
 		for (size_t i = 0; i < DEEDS && top->app != NULL; i++)
 			if (key == deeds[i].key)
-				top->question = deeds[i].key;
+				top->question = &deeds[i];
 		break;
 	}
 	/* Up or down: over rows, or lines of details. */
