@@ -230,10 +230,8 @@ ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 	int status = EX_OK;
 	enum answer_end end;
 
-	if (from == NULL) {
-		ask_say(daemon, "%s", strerror(errno));
-		return EX_OSERR;
-	}
+	if (from == NULL)
+		err(EX_OSERR, NULL);
 	end = ask_show(from, to, terminal, daemon->json, &error);
 	(void)fclose(from);
 	if (ferror(to)) {
@@ -319,15 +317,11 @@ ask_json(const struct ask *daemon, const char *const *words, json_t **out)
 	int status;
 
 	json.json = true;
-	if (to == NULL) {
-		ask_say(daemon, "%s", strerror(errno));
-		return EX_OSERR;
-	}
+	if (to == NULL)
+		err(EX_OSERR, NULL);
 	status = ask_daemon(&json, words, to);
-	if (fclose(to) == EOF) {
-		ask_say(daemon, "%s", strerror(errno));
-		status = EX_OSERR;
-	}
+	if (fclose(to) == EOF)
+		err(EX_OSERR, NULL);
 	if (status == EX_OK) {
 		*out = json_loadb(answer, len, 0, &why);
 		if (!json_is_object(*out)) {

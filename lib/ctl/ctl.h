@@ -146,8 +146,7 @@ struct ping_answer {
 	bool head_done;
 	unsigned status; /* of HTTP; 0: not known */
 	char reason[64]; /* printable; the words after the status */
-	bool has_length;
-	uint64_t length; /* of the body, if it says so */
+	uint64_t length; /* of the body; UINT64_MAX: it does not say */
 	uint64_t body; /* bytes of it that came */
 	uint64_t total; /* of everything */
 	uint32_t app_status; /* the exit status of a FastCGI request */

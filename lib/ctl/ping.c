@@ -206,14 +206,12 @@ take_byte(struct ping_answer *a, char c)
 	a->status = (unsigned)strtoul(status, NULL, 10);
 	if (len > 4)
 		note_text(a->reason, sizeof(a->reason), status + 4, len - 4);
-	a->has_length = length != NULL;
-	if (a->status == 204 || a->status == 304) {
-		a->has_length = true;
+	a->length = UINT64_MAX;
+	if (a->status == 204 || a->status == 304)
 		a->length = 0;
-	} else if (length != NULL &&
-	    !number_parse(length, strcspn(length, " \t\r\n"), &a->length)) {
+	else if (length != NULL &&
+	    !number_parse(length, strcspn(length, " \t\r\n"), &a->length))
 		a->why = "Content-Length is no number";
-	}
 }
 
 /* Reads a record of the answer to request 1. False: it is cut off. */
@@ -287,8 +285,7 @@ ping_read(struct ping_answer *a, FILE *from)
 		} else {
 			a->total++;
 			take_byte(a, (char)c);
-			a->ended = a->head_done && a->has_length &&
-			    a->body >= a->length;
+			a->ended = a->head_done && a->body >= a->length;
 		}
 	}
 	/* A server that has not read all of a request resets. */
@@ -302,7 +299,7 @@ ping_read(struct ping_answer *a, FILE *from)
 		a->why = "the answer ends in its head";
 	else if (!http)
 		a->why = "the answer has no end";
-	else if (a->has_length && a->body < a->length)
+	else if (a->length != UINT64_MAX && a->body < a->length)
 		a->why = "the answer is shorter than it says";
 	else
 		a->ended = true;
@@ -450,18 +447,6 @@ tell_result(const struct ping *p, bool json)
 	return status != EX_OK ? status : p->good ? EX_OK : CTL_REFUSED;
 }
 
-/* The path goes into a request as it is. */
-static bool
-is_path(const char *path)
-{
-	if (path[0] != '/' || strlen(path) > PATH_LENGTH_MAX)
-		return false;
-	for (; *path != '\0'; path++)
-		if (*path <= ' ' || *path > '~')
-			return false;
-	return true;
-}
-
 /* Asks the app itself; the end of the time is that of source. */
 static void
 ping_ask(struct ping *p, const char *path, tspan timeout)
@@ -505,12 +490,15 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	static struct ping p;
 	const char *const words[] = { "ping", app, NULL };
 	enum conf_protocol *const protocol = &p.answer.protocol;
-	const char *named, *known;
+	const char *named, *known, *end;
 	json_t *where = NULL;
 	int status;
 
 	path = path == NULL ? "/" : path;
-	if (!is_path(path)) {
+	/* It goes into a request as it is. */
+	for (end = path; *end > ' ' && *end <= '~';)
+		end++;
+	if (path[0] != '/' || *end != '\0' || end - path > PATH_LENGTH_MAX) {
 		warnx("--path: a path begins with /, is printable and without "
 		      "spaces");
 		return EX_USAGE;
