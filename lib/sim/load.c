@@ -56,7 +56,7 @@ struct curve {
 	struct prng prng; /* when bursts come */
 	uint64_t periods; /* begun */
 	unsigned next; /* part of this period */
-	double burst_at; /* in this period */
+	double edges[4]; /* of the parts of this period, if it has a burst */
 	/* The present part. */
 	double start; /* since the start of the run */
 	double length;
@@ -160,17 +160,14 @@ curve_next(struct curve *c)
 	case PROFILE_BURST:
 		rate = c->period / (c->period + (p->factor - 1) * length);
 		if (part == 0) {
-			c->burst_at =
+			c->edges[1] =
 			    (c->period - length) * draw_share(&c->prng);
-			curve_set(c, 0, c->burst_at, rate, rate);
+			c->edges[2] = c->edges[1] + length;
+			c->edges[3] = c->period;
 		} else if (part == 1) {
 			rate *= p->factor;
-			curve_set(
-			    c, c->burst_at, c->burst_at + length, rate, rate);
-		} else {
-			curve_set(
-			    c, c->burst_at + length, c->period, rate, rate);
 		}
+		curve_set(c, c->edges[part], c->edges[part + 1], rate, rate);
 		break;
 	case PROFILE_DAY:
 		curve_set(c, c->period * part / 24, c->period * (part + 1) / 24,
@@ -319,7 +316,7 @@ field_trimmed(char *text)
 static enum load_got
 trace_line(struct load_source *l)
 {
-	char *line, *comma;
+	char *line, *part;
 	size_t len;
 	int c;
 
@@ -345,13 +342,9 @@ trace_line(struct load_source *l)
 			line += 3;
 		line += strspn(line, " \t\r");
 	} while (*line == '\0' || *line == '#');
-	for (l->count = 0; line != NULL; line = comma) {
-		comma = strchr(line, ',');
-		if (comma != NULL)
-			*comma++ = '\0';
-		if (l->count++ < FIELDS)
-			l->fields[l->count - 1] = field_trimmed(line);
-	}
+	for (l->count = 0; (part = strsep(&line, ",")) != NULL; l->count++)
+		if (l->count < FIELDS)
+			l->fields[l->count] = field_trimmed(part);
 	return LOAD_ARRIVAL;
 }
 

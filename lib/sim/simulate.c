@@ -630,21 +630,18 @@ static bool
 search_try(const struct search *s, uint32_t n)
 {
 	struct conf *conf = s->conf;
-	struct conf_app *app = &conf->apps[s->app];
+	struct app_options *app = &conf->apps[s->app].pool, before = *app;
 	unsigned ceiling = conf->max_processes;
-	unsigned min = app->pool.min_processes, max = app->pool.max_processes;
 	struct result r;
 	bool fits;
 
 	conf->max_processes = search_ceiling(s, n);
-	if (n > max)
-		app->pool.max_processes = n;
+	app->max_processes = MAX(app->max_processes, n);
 	if (s->ready)
-		app->pool.min_processes = n;
+		app->min_processes = n;
 	simulate_play(conf, s->simulation, &r);
 	conf->max_processes = ceiling;
-	app->pool.min_processes = min;
-	app->pool.max_processes = max;
+	*app = before;
 	fits = verdict_fits(&r.apps[s->app]);
 	result_fini(&r);
 	return fits;
