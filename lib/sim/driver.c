@@ -2,8 +2,8 @@
  * The core as a manager, on one host or on many behind a balancer such as
  * HAProxy: each host is a core of its own, and all are one manager. What the
  * engine tells becomes facts, and the actions that follow are carried out by
- * the engine. The balancer knows how many connections it has sent to each host,
- * and what the agent of a host has last reported.
+ * the engine. The balancer knows how many connections each host has, and what
+ * the agent of a host has last reported.
  */
 
 #include <sys/param.h>
@@ -18,7 +18,6 @@
 
 /* An app on a host. */
 struct target {
-	uint32_t sent; /* connections that are there now */
 	uint32_t most; /* what the agent has reported */
 	uint32_t need; /* processes, as it counts in the tallies */
 	/* The connections that the kernel keeps in front of the app. */
@@ -47,7 +46,6 @@ struct driver {
 	struct ilist *queues; /* the balancer's, of the apps */
 	/* Of a request: */
 	struct ilink *links; /* in a queue, or in a backlog */
-	struct target **target_of; /* unless it is in a queue */
 	uint32_t *conn_of;
 	/* By host: its core's; and behind those: of the reports of agents. */
 	struct deadlines deadlines;
@@ -136,6 +134,13 @@ host_act(struct host *h, tstamp now)
 		}
 }
 
+/* Connections of the app that are there now. */
+static uint32_t
+host_has(const struct host *h, uint32_t app)
+{
+	return app_present(&h->pool.apps[app]) + h->targets[app].backlog.count;
+}
+
 /* A connection is sent to the host. */
 static void
 host_arrived(struct host *h, uint32_t app, uint32_t request, tstamp now)
@@ -143,8 +148,6 @@ host_arrived(struct host *h, uint32_t app, uint32_t request, tstamp now)
 	struct driver *d = h->driver;
 	struct target *t = &h->targets[app];
 
-	t->sent++;
-	d->target_of[request] = t;
 	d->last = (uint32_t)(h - d->hosts);
 	if (!h->pool.apps[app].options.sessions) {
 		engine_refuse(d->manager.engine, request, ENGINE_REFUSED);
@@ -182,22 +185,22 @@ balancer_choose(struct driver *d, uint32_t app)
 {
 	const uint32_t n = d->balancer.hosts;
 	struct host *best = NULL, *other;
-	const struct target *t;
+	uint32_t has;
 
 	if (d->balancer.kind == BALANCER_RANDOM2) {
 		best = &d->hosts[prng_next(&d->prng) % n];
 		other = &d->hosts[prng_next(&d->prng) % n];
-		if (other->targets[app].sent < best->targets[app].sent)
+		if (host_has(other, app) < host_has(best, app))
 			best = other;
-		t = &best->targets[app];
-		return t->sent < t->most ? best : NULL;
+		return host_has(best, app) < best->targets[app].most ? best
+								     : NULL;
 	}
 	/* Hosts that are as good as each other take turns. */
 	for (uint32_t i = 1; i <= n; i++) {
 		other = &d->hosts[(d->last + i) % n];
-		t = &other->targets[app];
-		if (t->sent >= t->most ||
-		    (best != NULL && t->sent >= best->targets[app].sent))
+		has = host_has(other, app);
+		if (has >= other->targets[app].most ||
+		    (best != NULL && has >= host_has(best, app)))
 			continue;
 		best = other;
 		if (d->balancer.kind == BALANCER_ROUNDROBIN)
@@ -218,9 +221,9 @@ driver_settle(struct driver *d, struct host *h, tstamp now)
 	for (uint32_t app = 0; app < d->conf->apps_len && !d->balancer.blind;
 	     app++) {
 		struct ilist *queue = &d->queues[app];
-		const struct target *t = &h->targets[app];
 
-		while (!ilist_empty(queue) && t->sent < t->most) {
+		while (!ilist_empty(queue) &&
+		    host_has(h, app) < h->targets[app].most) {
 			uint32_t request = queue->first;
 
 			ilist_remove(queue, d->links, request);
@@ -326,12 +329,6 @@ driver_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 	driver_settle(d, h, now);
 }
 
-static void
-driver_ended(struct manager *m, uint32_t request)
-{
-	((struct driver *)m)->target_of[request]->sent--;
-}
-
 static tstamp
 driver_due(const struct manager *m)
 {
@@ -381,7 +378,6 @@ driver_fini(struct manager *m)
 	free(d->hosts);
 	free(d->queues);
 	free(d->links);
-	free(d->target_of);
 	free(d->conn_of);
 	result_deadlines_fini(&d->deadlines);
 	free(d);
@@ -401,7 +397,6 @@ driver_new(
 		.due = driver_due,
 		.tick = driver_tick,
 		.fini = driver_fini,
-		.ended = driver_ended,
 	};
 	struct prng seeds = { .state = seed };
 	struct driver *d = result_alloc(1, sizeof(*d));
@@ -428,7 +423,6 @@ driver_new(
 	for (size_t app = 0; app < apps; app++)
 		ilist_init(&d->queues[app]);
 	d->links = result_alloc(requests, sizeof(*d->links));
-	d->target_of = result_alloc(requests, sizeof(struct target *));
 	d->conn_of = result_alloc(requests, sizeof(*d->conn_of));
 	result_deadlines(&d->deadlines, 2 * n);
 	d->hosts = result_alloc(n, sizeof(*d->hosts));

@@ -224,8 +224,6 @@ request_free(struct engine *e, uint32_t request)
 	    &e->deadlines, e->manager->workers + request, TSTAMP_NEVER);
 	ilist_push_front(&e->free_requests, e->links, request);
 	e->present--;
-	if (e->manager->ops->ended != NULL)
-		e->manager->ops->ended(e->manager, request);
 }
 
 static void

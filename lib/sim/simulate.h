@@ -296,8 +296,6 @@ struct manager_ops {
 	tstamp (*due)(const struct manager *m);
 	void (*tick)(struct manager *m, tstamp now);
 	void (*fini)(struct manager *m);
-	/* May be NULL. The request is over in whatever way. */
-	void (*ended)(struct manager *m, uint32_t request);
 };
 
 /* The first member of whatever a manager is. */
