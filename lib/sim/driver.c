@@ -22,7 +22,6 @@ struct target {
 	uint32_t need; /* processes, as it counts in the tallies */
 	/* The connections that the kernel keeps in front of the app. */
 	struct ilist backlog; /* requests, in the order of their arrival */
-	bool paused; /* accepting is, until ACTION_RESUME */
 };
 
 struct host {
@@ -71,14 +70,12 @@ host_resume(struct host *h, uint32_t app, tstamp now)
 		uint32_t request = t->backlog.first;
 
 		if (!pool_may_accept(&h->pool, app)) {
-			t->paused = true;
 			pool_accept_paused(&h->pool, app, now);
 			return;
 		}
 		ilist_remove(&t->backlog, h->driver->links, request);
 		host_accept(h, app, request, now);
 	}
-	t->paused = false;
 	pool_accept_resumed(&h->pool, app, now);
 }
 
@@ -147,19 +144,20 @@ host_arrived(struct host *h, uint32_t app, uint32_t request, tstamp now)
 {
 	struct driver *d = h->driver;
 	struct target *t = &h->targets[app];
+	bool open = h->pool.apps[app].intake.accepting == ACCEPTING_OPEN;
 
 	d->last = (uint32_t)(h - d->hosts);
 	if (!h->pool.apps[app].options.sessions) {
 		engine_refuse(d->manager.engine, request, ENGINE_REFUSED);
-	} else if (!t->paused && pool_may_accept(&h->pool, app)) {
+	} else if (open && pool_may_accept(&h->pool, app)) {
 		host_accept(h, app, request, now);
 	} else if (t->backlog.count == d->conf->apps[app].listen.backlog) {
 		engine_refuse(d->manager.engine, request, ENGINE_OVERFLOWED);
 	} else {
 		ilist_push_back(&t->backlog, d->links, request);
-		if (!t->paused)
+		/* Until ACTION_RESUME. */
+		if (open)
 			pool_accept_paused(&h->pool, app, now);
-		t->paused = true;
 	}
 	host_act(h, now);
 }
