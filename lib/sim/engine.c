@@ -74,7 +74,6 @@ struct engine {
 	struct engine_request *requests;
 	struct ilink *links; /* of requests: free, serving, unread ones */
 	struct ilist free_requests;
-	uint32_t present; /* requests that are used */
 	uint32_t exited; /* worker whose exit is being told; or ILIST_NONE */
 	struct ilist left; /* requests that it had not read */
 	/* Of each worker, and behind those: the ends of requests in service. */
@@ -223,7 +222,6 @@ request_free(struct engine *e, uint32_t request)
 	deadlines_set(
 	    &e->deadlines, e->manager->workers + request, TSTAMP_NEVER);
 	ilist_push_front(&e->free_requests, e->links, request);
-	e->present--;
 }
 
 static void
@@ -266,7 +264,6 @@ request_arrives(struct engine *e, uint32_t app, tspan service)
 		return;
 	}
 	ilist_remove(&e->free_requests, e->links, n);
-	e->present++;
 	e->requests[n] = (struct engine_request){
 		.arrived = e->now,
 		.service = service,
@@ -510,7 +507,8 @@ engine_turn(struct engine *e)
 		return 1;
 	}
 	if (e->over &&
-	    (e->present == 0 || at > tstamp_add(e->end, ENGINE_DRAIN)))
+	    (e->free_requests.count == e->manager->requests ||
+		at > tstamp_add(e->end, ENGINE_DRAIN)))
 		return 0;
 	if (at > e->now)
 		e->now = at;

@@ -86,7 +86,6 @@ struct load_source {
 	uint32_t nleft;
 	/* Of a trace: */
 	FILE *file; /* NULL: there is none */
-	uint32_t last_app; /* the latest: mostly the next one's too */
 	bool titled; /* there can be no titles any more */
 	bool begun; /* there was a connection */
 	tstamp base; /* what counts as the start */
@@ -270,15 +269,10 @@ field_app(struct load_source *l, uint32_t *out)
 	uint32_t len = (uint32_t)spec->apps_len;
 	const size_t most = 8;
 
-	for (uint32_t i = 0; i < len; i++) {
-		uint32_t app = (l->last_app + i) % len;
-
-		if (strcmp(spec->apps[app].name, field) == 0 ||
-		    (*field == '\0' && len == 1)) {
-			*out = l->last_app = app;
+	for (*out = 0; *out < len; ++*out)
+		if (strcmp(spec->apps[*out].name, field) == 0 ||
+		    (*field == '\0' && len == 1))
 			return true;
-		}
-	}
 	(void)trace_blame(l,
 	    *field == '\0' ? "the app is missing" : "there is no app ",
 	    *field == '\0' ? NULL : field, "");
