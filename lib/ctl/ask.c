@@ -126,16 +126,18 @@ ask_connect(const struct ask *daemon, int *status_out)
 
 /* --- the answer --------------------------------------------------------- */
 
-enum answer_end
+bool
 ask_show(FILE *from, FILE *to, FILE *terminal, bool json, char **error_out)
 {
 	static const char error[] = "error: ", progress[] = "progress: ";
-	enum answer_end end = ANSWER_CUT;
-	size_t size = 0, kept_len = 0;
-	char *line = NULL, *kept = NULL;
+	bool whole = false;
+	size_t size = 0;
+	char *line = NULL;
+	struct text kept;
 	int shown = 0;
 	ssize_t n;
 
+	text_init(&kept, CTL_TEXT_MAX);
 	while ((n = getline(&line, &size, from)) > 0) {
 		if (terminal != NULL && line[n - 1] == '\n' &&
 		    strncmp(line, progress, sizeof(progress) - 1) == 0) {
@@ -152,40 +154,31 @@ ask_show(FILE *from, FILE *to, FILE *terminal, bool json, char **error_out)
 			(void)fprintf(terminal, "\r%*s\r", shown, "");
 		shown = 0;
 		/* The line before was not the last one. */
-		if (kept != NULL)
-			(void)fwrite(kept, 1, kept_len, to);
-		free(kept);
-		kept = NULL;
-		kept_len = 0;
+		if (kept.len > 0)
+			(void)fwrite(kept.data, 1, kept.len, to);
+		text_clear(&kept);
 		if (line[n - 1] == '\n' &&
 		    strncmp(line, error, sizeof(error) - 1) == 0) {
-			kept = line;
-			kept_len = (size_t)n;
-			line = NULL;
-			size = 0;
-			end = ANSWER_REFUSED;
+			text_put(&kept, line, (size_t)n);
+			whole = !kept.failed;
 			continue;
 		}
 		(void)fwrite(line, 1, (size_t)n, to);
 		if (fflush(to) == EOF)
 			break;
 		/* All lines of a JSON status end so, but the last. */
-		if (line[n - 1] != '\n' ||
-		    (json && n > 1 && strchr(",[", line[n - 2]) != NULL))
-			end = ANSWER_CUT;
-		else
-			end = ANSWER_DONE;
+		whole = line[n - 1] == '\n' &&
+		    !(json && n > 1 && strchr(",[", line[n - 2]) != NULL);
 	}
 	if (shown > 0)
 		(void)fprintf(terminal, "\r%*s\r", shown, "");
 	free(line);
-	if (kept != NULL) {
-		memmove(
-		    kept, kept + sizeof(error) - 1, kept_len - sizeof(error));
-		kept[kept_len - sizeof(error)] = '\0';
-	}
-	*error_out = kept;
-	return end;
+	*error_out = kept.len == 0
+	    ? NULL
+	    : strndup(kept.data + sizeof(error) - 1, kept.len - sizeof(error));
+	whole = whole && (kept.len == 0 || *error_out != NULL);
+	text_fini(&kept);
+	return whole;
 }
 
 /* As read(2). */
@@ -228,11 +221,11 @@ ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 	FILE *from = ask_open(&source);
 	char *error = NULL;
 	int status = EX_OK;
-	enum answer_end end;
+	bool whole;
 
 	if (from == NULL)
 		err(EX_OSERR, NULL);
-	end = ask_show(from, to, terminal, daemon->json, &error);
+	whole = ask_show(from, to, terminal, daemon->json, &error);
 	(void)fclose(from);
 	if (ferror(to)) {
 		ask_say(daemon, "stdout: %s", strerror(errno));
@@ -248,7 +241,7 @@ ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 
 		ask_say(daemon, "%s", error);
 		status = misuse ? EX_USAGE : CTL_REFUSED;
-	} else if (end == ANSWER_CUT) {
+	} else if (!whole) {
 		ask_say(daemon, "the daemon has ended, or cut the answer off");
 		status = EX_UNAVAILABLE;
 	}

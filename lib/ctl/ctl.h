@@ -34,12 +34,6 @@ struct ask {
 	tspan timeout; /* the whole answer has to come within this; 0: none */
 };
 
-enum answer_end {
-	ANSWER_DONE,
-	ANSWER_REFUSED, /* the daemon said why */
-	ANSWER_CUT, /* it is not whole */
-};
-
 /* A socket that is read until the end of its time, with ETIMEDOUT then. */
 struct ask_source {
 	int fd;
@@ -53,9 +47,9 @@ FILE *ask_open(struct ask_source *);
 /*
  * Shows an answer while it comes, lines of progress in passing on the terminal
  * unless that is NULL. A last line that begins "error: " is kept back:
- * *error_out, which the caller frees.
+ * *error_out, which the caller frees; else NULL. False: the answer is cut off.
  */
-enum answer_end ask_show(
+bool ask_show(
     FILE *from, FILE *to, FILE *terminal, bool json, char **error_out);
 
 /* Says the words to the daemon. An exit status; a failure has been said. */
