@@ -4,6 +4,7 @@
  */
 
 #include <curses.h>
+#include <err.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
@@ -288,72 +289,61 @@ press_key(struct top *top, int key)
 
 /* --- the screen --------------------------------------------------------- */
 
-static void
-run_screen(struct top *top, tspan interval)
+int
+top_run(const struct ask *daemon, tspan interval, uint64_t count)
 {
+	struct top top = { .daemon = *daemon, .sort = COLUMNS_ALL };
+	const char *term = getenv("TERM");
+	bool stays = false;
 	SCREEN *screen;
-	bool stays = true;
+	int error, key;
 
-	top->daemon.errors = open_memstream(&top->errors, &top->errors_len);
+	/* Whether standard output is a terminal that can show a screen. */
+	if (count == 0 && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
+	    term != NULL && setupterm(term, STDOUT_FILENO, &error) == OK) {
+		stays = cursor_address != NULL;
+		(void)del_curterm(cur_term);
+	}
+	if (!stays)
+		return table_show(daemon, interval, count);
+	text_init(&top.line, CTL_TEXT_MAX);
+	text_init(&top.details, CTL_TEXT_MAX);
+	top.daemon.errors = open_memstream(&top.errors, &top.errors_len);
 	(void)setlocale(LC_CTYPE, "");
 	screen = newterm(NULL, stdout, stdin);
-	if (screen == NULL || top->daemon.errors == NULL)
-		return;
+	if (screen == NULL || top.daemon.errors == NULL)
+		err(EX_OSERR, NULL);
 	(void)cbreak();
 	(void)noecho();
 	(void)keypad(stdscr, TRUE);
 	(void)curs_set(0);
 	(void)set_escdelay(25);
 	while (stays) {
-		int key;
-
-		look_again(top);
+		look_again(&top);
 		(void)erase();
-		if (top->table.status != NULL) {
-			table_put_row(&top->table, TABLE_DAEMON, (size_t)COLS,
-			    &top->line);
-			draw_line(top, 0, A_NORMAL);
-			if (top->single && top->details.len > 0)
-				draw_details(top);
+		if (top.table.status != NULL) {
+			table_put_row(
+			    &top.table, TABLE_DAEMON, (size_t)COLS, &top.line);
+			draw_line(&top, 0, A_NORMAL);
+			if (top.single && top.details.len > 0)
+				draw_details(&top);
 			else
-				draw_table(top);
+				draw_table(&top);
 		}
-		draw_message(top);
+		draw_message(&top);
 		(void)refresh();
 		timeout((int)(interval / TSPAN_MSECONDS(1)));
 		key = getch();
 		if (key != ERR && key != KEY_RESIZE)
-			stays = press_key(top, key);
+			stays = press_key(&top, key);
 	}
 	(void)endwin();
 	delscreen(screen);
-	(void)fclose(top->daemon.errors);
-}
-
-int
-top_run(const struct ask *daemon, tspan interval, uint64_t count)
-{
-	struct top top = { .daemon = *daemon, .sort = COLUMNS_ALL };
-	const char *term = getenv("TERM");
-	bool screen = false;
-	int status = EX_OK, error;
-
-	/* Whether standard output is a terminal that can show a screen. */
-	if (count == 0 && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) &&
-	    term != NULL && setupterm(term, STDOUT_FILENO, &error) == OK) {
-		screen = cursor_address != NULL;
-		(void)del_curterm(cur_term);
-	}
-	text_init(&top.line, CTL_TEXT_MAX);
-	text_init(&top.details, CTL_TEXT_MAX);
-	if (screen)
-		run_screen(&top, interval);
-	else
-		status = table_show(daemon, interval, count);
+	(void)fclose(top.daemon.errors);
 	table_fini(&top.table);
 	free(top.errors);
 	free(top.app);
 	text_fini(&top.line);
 	text_fini(&top.details);
-	return status;
+	return EX_OK;
 }
