@@ -142,15 +142,12 @@ tally_of(struct engine *e, uint32_t app)
 	return &e->tallies[app];
 }
 
-/* Counts in the bucket of `now`; false: that is outside the load. */
-static bool
+/* Counts in the bucket of `now`, unless that is outside the load. */
+static void
 tally_count(const struct engine *e, struct tally *t, enum series_count what)
 {
-	if (tally_bucket(e, t) == NULL)
-		return false;
-	for (; t != NULL; t = t->total)
+	for (; t != NULL && tally_bucket(e, t) != NULL; t = t->total)
 		tally_bucket(e, t)->counts[what]++;
-	return true;
 }
 
 /* Counts requests in or out that no worker holds, and that lie unread. */
@@ -256,7 +253,6 @@ request_arrives(struct engine *e, uint32_t app, tspan service)
 	struct tally *t = tally_of(e, app);
 	uint32_t n = e->free_requests.first;
 
-	out->arrived++;
 	out->work += (double)service;
 	tally_count(e, t, SERIES_ARRIVED);
 	if (n == ILIST_NONE) {
@@ -388,8 +384,7 @@ engine_start(
 	ilist_init(&w->unread);
 	if (!e->over)
 		e->result->apps[app].spawned++;
-	if (tally_count(e, tally_of(e, app), SERIES_SPAWNED))
-		e->result->apps[app].spawned_running++;
+	tally_count(e, tally_of(e, app), SERIES_SPAWNED);
 	deadlines_set(&e->deadlines, worker, tstamp_add(e->now, e->start_time));
 	worker_changed(e, w);
 }
@@ -543,7 +538,6 @@ engine_total(struct result *r)
 	for (size_t app = 0; app < r->apps_len; app++) {
 		const struct result_app *a = &r->apps[app];
 
-		t->arrived += a->arrived;
 		t->completed += a->completed;
 		t->refused += a->refused;
 		t->overflowed += a->overflowed;
@@ -553,7 +547,6 @@ engine_total(struct result *r)
 		t->work += a->work;
 		histogram_merge(&t->wait, &a->wait);
 		t->spawned += a->spawned;
-		t->spawned_running += a->spawned_running;
 		t->ended += a->ended;
 		t->taken += a->taken;
 		t->wasted += a->wasted;
@@ -591,6 +584,8 @@ engine_sum_up(struct engine *e)
 		for (uint32_t k = 0; k < out->series.used; k++) {
 			const struct series_bucket *b = &out->series.buckets[k];
 
+			out->arrived += b->counts[SERIES_ARRIVED];
+			out->spawned_running += b->counts[SERIES_SPAWNED];
 			out->processes += b->processes;
 			out->busy += b->busy;
 			out->most_processes =
