@@ -18,6 +18,7 @@
 
 /* An app on a host. */
 struct target {
+	uint32_t has; /* connections, after the latest fact of the host */
 	uint32_t most; /* what the agent has reported */
 	uint32_t need; /* processes, as it counts in the tallies */
 	/* The connections that the kernel keeps in front of the app. */
@@ -30,7 +31,6 @@ struct host {
 	uint64_t seed;
 	struct pool pool;
 	void *memory; /* the pool's */
-	struct target *targets; /* by app */
 	uint32_t *request_of; /* of a connection */
 };
 
@@ -40,6 +40,7 @@ struct driver {
 	struct balancer_spec balancer;
 	struct pool_limits limits; /* of a host */
 	struct host *hosts;
+	struct target *targets; /* of each app, by host */
 	uint32_t last; /* host that a connection was sent to */
 	struct prng prng; /* for BALANCER_RANDOM2 */
 	struct ilist *queues; /* the balancer's, of the apps */
@@ -51,6 +52,15 @@ struct driver {
 };
 
 /* --- a host ------------------------------------------------------------- */
+
+static struct target *
+host_target(const struct host *h, uint32_t app)
+{
+	const struct driver *d = h->driver;
+
+	return &d->targets[(size_t)app * d->balancer.hosts +
+	    (size_t)(h - d->hosts)];
+}
 
 static void
 host_accept(struct host *h, uint32_t app, uint32_t request, tstamp now)
@@ -64,7 +74,7 @@ host_accept(struct host *h, uint32_t app, uint32_t request, tstamp now)
 static void
 host_resume(struct host *h, uint32_t app, tstamp now)
 {
-	struct target *t = &h->targets[app];
+	struct target *t = host_target(h, app);
 
 	while (!ilist_empty(&t->backlog)) {
 		uint32_t request = t->backlog.first;
@@ -131,19 +141,12 @@ host_act(struct host *h, tstamp now)
 		}
 }
 
-/* Connections of the app that are there now. */
-static uint32_t
-host_has(const struct host *h, uint32_t app)
-{
-	return app_present(&h->pool.apps[app]) + h->targets[app].backlog.count;
-}
-
 /* A connection is sent to the host. */
 static void
 host_arrived(struct host *h, uint32_t app, uint32_t request, tstamp now)
 {
 	struct driver *d = h->driver;
-	struct target *t = &h->targets[app];
+	struct target *t = host_target(h, app);
 	bool open = h->pool.apps[app].intake.accepting == ACCEPTING_OPEN;
 
 	d->last = (uint32_t)(h - d->hosts);
@@ -171,7 +174,7 @@ balancer_hear(struct driver *d, struct host *h)
 	const struct pool *p = &h->pool;
 
 	for (uint32_t app = 0; app < d->conf->apps_len; app++)
-		h->targets[app].most = d->balancer.blind
+		host_target(h, app)->most = d->balancer.blind
 		    ? UINT32_MAX
 		    : MAX(pool_may_have(p, app, p->now), 1) *
 			p->apps[app].options.concurrency;
@@ -182,29 +185,26 @@ static struct host *
 balancer_choose(struct driver *d, uint32_t app)
 {
 	const uint32_t n = d->balancer.hosts;
-	struct host *best = NULL, *other;
-	uint32_t has;
+	const struct target *t = &d->targets[(size_t)app * n];
+	uint32_t best = n, least = UINT32_MAX, host, other;
 
 	if (d->balancer.kind == BALANCER_RANDOM2) {
-		best = &d->hosts[prng_next(&d->prng) % n];
-		other = &d->hosts[prng_next(&d->prng) % n];
-		if (host_has(other, app) < host_has(best, app))
-			best = other;
-		return host_has(best, app) < best->targets[app].most ? best
-								     : NULL;
+		host = (uint32_t)(prng_next(&d->prng) % n);
+		other = (uint32_t)(prng_next(&d->prng) % n);
+		host = t[other].has < t[host].has ? other : host;
+		return t[host].has < t[host].most ? &d->hosts[host] : NULL;
 	}
 	/* Hosts that are as good as each other take turns. */
 	for (uint32_t i = 1; i <= n; i++) {
-		other = &d->hosts[(d->last + i) % n];
-		has = host_has(other, app);
-		if (has >= other->targets[app].most ||
-		    (best != NULL && has >= host_has(best, app)))
+		host = d->last + i < n ? d->last + i : d->last + i - n;
+		if (t[host].has >= t[host].most || t[host].has >= least)
 			continue;
-		best = other;
+		best = host;
+		least = t[host].has;
 		if (d->balancer.kind == BALANCER_ROUNDROBIN)
 			break;
 	}
-	return best;
+	return best == n ? NULL : &d->hosts[best];
 }
 
 /*
@@ -214,18 +214,22 @@ balancer_choose(struct driver *d, uint32_t app)
 static void
 driver_settle(struct driver *d, struct host *h, tstamp now)
 {
-	host_act(h, now);
-	/* A balancer without agent checks keeps nothing. */
-	for (uint32_t app = 0; app < d->conf->apps_len && !d->balancer.blind;
-	     app++) {
-		struct ilist *queue = &d->queues[app];
+	/* Without a balancer nobody asks what the host has. */
+	const bool alone = d->balancer.hosts == 1 && d->balancer.blind;
 
-		while (!ilist_empty(queue) &&
-		    host_has(h, app) < h->targets[app].most) {
+	host_act(h, now);
+	for (uint32_t app = 0; app < d->conf->apps_len && !alone; app++) {
+		const struct app *a = &h->pool.apps[app];
+		struct ilist *queue = &d->queues[app];
+		struct target *t = host_target(h, app);
+
+		t->has = app_present(a) + t->backlog.count;
+		while (!ilist_empty(queue) && t->has < t->most) {
 			uint32_t request = queue->first;
 
 			ilist_remove(queue, d->links, request);
 			host_arrived(h, app, request, now);
+			t->has = app_present(a) + t->backlog.count;
 		}
 	}
 	deadlines_set(
@@ -355,11 +359,12 @@ driver_tick(struct manager *m, tstamp now)
 	driver_settle(d, h, now);
 	/* Needs are estimated at ticks. */
 	for (uint32_t app = 0; app < d->conf->apps_len; app++) {
+		struct target *t = host_target(h, app);
+
 		need = h->pool.apps[app].promise.need;
-		if (h->targets[app].need != need)
-			engine_need(
-			    m->engine, app, need - h->targets[app].need);
-		h->targets[app].need = need;
+		if (t->need != need)
+			engine_need(m->engine, app, need - t->need);
+		t->need = need;
 	}
 }
 
@@ -370,10 +375,10 @@ driver_fini(struct manager *m)
 
 	for (uint32_t i = 0; i < d->balancer.hosts; i++) {
 		free(d->hosts[i].memory);
-		free(d->hosts[i].targets);
 		free(d->hosts[i].request_of);
 	}
 	free(d->hosts);
+	free(d->targets);
 	free(d->queues);
 	free(d->links);
 	free(d->conn_of);
@@ -417,6 +422,9 @@ driver_new(
 		.workers = (uint32_t)n * d->limits.processes,
 		.requests = (uint32_t)requests,
 	};
+	d->targets = result_alloc(apps * n, sizeof(*d->targets));
+	for (size_t i = 0; i < apps * n; i++)
+		ilist_init(&d->targets[i].backlog);
 	d->queues = result_alloc(apps, sizeof(*d->queues));
 	for (size_t app = 0; app < apps; app++)
 		ilist_init(&d->queues[app]);
@@ -431,11 +439,8 @@ driver_new(
 		h->first = i * d->limits.processes;
 		h->seed = i == 0 ? seed : prng_next(&seeds);
 		h->memory = result_alloc(1, pool_memory(&d->limits));
-		h->targets = result_alloc(apps, sizeof(*h->targets));
 		h->request_of =
 		    result_alloc(d->limits.conns, sizeof(*h->request_of));
-		for (size_t app = 0; app < apps; app++)
-			ilist_init(&h->targets[app].backlog);
 	}
 	return &d->manager;
 }
