@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "daemon/worker.h"
-#include "sys/machine.h"
 
 #define AUTOSIZE_PERIOD TSPAN_SECONDS(1)
 

@@ -22,11 +22,11 @@
 #include "conf/conf.h"
 #include "core/autosize.h"
 #include "core/pool.h"
+#include "sys/cgroup.h"
 #include "sys/child.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/machine.h"
 
 struct control;
 struct group;

@@ -1,6 +1,10 @@
-/* Control groups of version 2: where we may have them, and those of apps. */
+/*
+ * Control groups: where we may have those of version 2, those of apps, and what
+ * the ones around us leave of the machine.
+ */
 
 #include <sys/file.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/xattr.h>
@@ -11,6 +15,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,27 +67,30 @@ cgroup_write(int folder, const char *name, const char *text)
 static bool
 cgroup_number(const char *text, const char *key, uint64_t *out)
 {
-	size_t len = strlen(key);
+	const char *at = key[0] == '\0' ? text : procinfo_behind(text, key);
 
-	while (strncmp(text, key, len) != 0 || (len > 0 && text[len] != ' ')) {
-		text = strchr(text, '\n');
-		if (text++ == NULL)
-			return false;
-	}
-	return sscanf(text + len, "%" SCNu64, out) == 1;
+	return at != NULL && sscanf(at, "%" SCNu64, out) == 1;
 }
 
 /* --- where there are groups ---------------------------------------------- */
 
-char *
-cgroup_own(const char *text)
+void
+cgroup_own(const char *text, const char *controller, char path[PATH_MAX])
 {
-	while (strncmp(text, "0::/", 4) != 0) {
-		text = strchr(text, '\n');
-		if (text++ == NULL)
-			return NULL;
+	path[0] = '\0';
+	for (; text != NULL; text = strchr(text, '\n')) {
+		char names[256] = "", own[PATH_MAX] = "";
+		char *name, *rest = names;
+
+		text += *text == '\n';
+		/* No controllers at all are those of version 2. */
+		if (sscanf(text, "0::%4095[^\n]", own) != 1 &&
+		    sscanf(text, "%*d:%255[^:]:%4095[^\n]", names, own) != 2)
+			continue;
+		while ((name = strsep(&rest, ",")) != NULL)
+			if (strcmp(name, controller) == 0)
+				(void)strlcpy(path, own, PATH_MAX);
 	}
-	return strndup(text + 3, strcspn(text + 3, "\n"));
 }
 
 /*
@@ -119,13 +127,13 @@ cgroup_take(int base, bool at_root)
 static void
 cgroup_path(const char *root, char path[PATH_MAX])
 {
-	char text[4096], *own;
+	char text[4096], own[PATH_MAX];
 	size_t len;
 
 	cgroup_slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
-	own = cgroup_own(text);
-	(void)snprintf(path, PATH_MAX, "%s%s", root, own == NULL ? "/?" : own);
-	free(own);
+	cgroup_own(text, "", own);
+	(void)strlcpy(path, root, PATH_MAX);
+	(void)strlcat(path, own[0] == '\0' ? "/?" : own, PATH_MAX);
 	len = strlen(path) - strlen("/" OURS);
 	if (strcmp(path + len, "/" OURS) == 0)
 		path[len] = '\0';
@@ -349,4 +357,96 @@ cgroup_oom_kills(int fd, uint64_t *out)
 
 	text[n == -1 ? 0 : n] = '\0';
 	return cgroup_number(text, "oom_kill", out) ? 0 : -1;
+}
+
+/* --- the memory and the processors that are there for us ------------------ */
+
+/* What the files of a cgroup are called. */
+static const struct machine_names {
+	const char *base;
+	const char *controller; /* in /proc/self/cgroup; "": of version 2 */
+	const char *limits[3];
+	const char *used;
+	const char *files[4]; /* in memory.stat: what can be had back, */
+	const char *mapped; /* but for programs that run */
+} versions[] = {
+	{ ROOT, "", { "memory.max", "memory.high" }, "memory.current",
+	    { "active_file", "inactive_file", "slab_reclaimable" },
+	    "file_mapped" },
+	{ ROOT "/memory", "memory", { "memory.limit_in_bytes" },
+	    "memory.usage_in_bytes",
+	    { "total_active_file", "total_inactive_file" },
+	    "total_mapped_file" },
+};
+
+static void
+machine_limit(struct machine *m, uint64_t limit, uint64_t used)
+{
+	used = MIN(used, limit);
+	if (m->memory != 0 && limit - used >= m->memory - m->used)
+		return;
+	m->memory = limit;
+	m->used = used;
+}
+
+static void
+machine_group(
+    struct machine *m, const struct machine_names *v, const char *group)
+{
+	int folder = open(group, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char text[4096];
+	uint64_t used, file = 0, mapped, limit;
+	double quota, period;
+
+	cgroup_slurp(folder, v->used, text, sizeof(text));
+	used = strtoull(text, NULL, 10);
+	cgroup_slurp(folder, "memory.stat", text, sizeof(text));
+	for (unsigned i = 0; v->files[i] != NULL; i++)
+		file += procinfo_number(text, v->files[i]);
+	mapped = procinfo_number(text, v->mapped);
+	used -= MIN(used, file - MIN(file, mapped));
+	for (unsigned i = 0; v->limits[i] != NULL; i++) {
+		cgroup_slurp(folder, v->limits[i], text, sizeof(text));
+		/* "max" is no number. */
+		if (cgroup_number(text, "", &limit))
+			machine_limit(m, limit, used);
+	}
+	cgroup_slurp(folder, "cpu.max", text, sizeof(text));
+	if (sscanf(text, "%lf %lf", &quota, &period) == 2 && period > 0)
+		m->processors = MIN(m->processors, quota / period);
+	if (folder != -1)
+		(void)close(folder);
+}
+
+void
+machine_read(struct machine *out)
+{
+	char text[4096], path[PATH_MAX], group[2 * PATH_MAX], *end;
+	struct machine m = { 0 };
+	cpu_set_t set;
+	uint64_t total;
+
+	m.processors =
+	    sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+	cgroup_slurp(AT_FDCWD, "/proc/meminfo", text, sizeof(text));
+	total = 1024 * procinfo_number(text, "MemTotal");
+	machine_limit(
+	    &m, total, total - 1024 * procinfo_number(text, "MemAvailable"));
+	cgroup_slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+	for (size_t i = 0; i < sizeof(versions) / sizeof(versions[0]); i++) {
+		cgroup_own(text, versions[i].controller, path);
+		/*
+		 * From our group to that at the top: in a namespace of cgroups
+		 * or a container it is not that of the machine, and may be the
+		 * only one that we can see.
+		 */
+		while ((end = strrchr(path, '/')) != NULL) {
+			(void)snprintf(group, sizeof(group), "%s%s",
+			    versions[i].base, path);
+			machine_group(&m, &versions[i], group);
+			*end = '\0';
+		}
+		machine_group(&m, &versions[i], versions[i].base);
+	}
+	*out = m;
 }

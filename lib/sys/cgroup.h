@@ -1,6 +1,7 @@
 #ifndef SYS_CGROUP_H
 #define SYS_CGROUP_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -83,7 +84,22 @@ void cgroup_read(int folder, struct cgroup_figures *out);
 /* By a descriptor of its file memory.events. 0, or -1. Does not block. */
 int cgroup_oom_kills(int fd, uint64_t *out);
 
-/* The path in the text of /proc/PID/cgroup, to be freed; NULL: none. */
-char *cgroup_own(const char *text);
+/*
+ * The path in the text of /proc/PID/cgroup, of the hierarchy of the controller,
+ * "": of version 2. Without one the path is "".
+ */
+void cgroup_own(const char *text, const char *controller, char path[PATH_MAX]);
+
+/*
+ * What this process may use: the machine, or the cgroup (of version 1 or 2)
+ * around us that leaves least.
+ */
+struct machine {
+	uint64_t memory; /* bytes: MemTotal, memory.max or memory.high */
+	uint64_t used; /* of them, but for what the kernel can have back */
+	double processors; /* those that we may run on, or cpu.max */
+};
+
+void machine_read(struct machine *out);
 
 #endif

@@ -258,8 +258,8 @@ procinfo_memory(int fd, uint64_t *out)
 	return 0;
 }
 
-uint64_t
-procinfo_number(const char *text, const char *key)
+const char *
+procinfo_behind(const char *text, const char *key)
 {
 	const size_t len = strlen(key);
 
@@ -267,9 +267,17 @@ procinfo_number(const char *text, const char *key)
 		text += *text == '\n';
 		if (strncmp(text, key, len) == 0 &&
 		    (text[len] == ':' || text[len] == ' '))
-			return strtoull(text + len + 1, NULL, 10);
+			return text + len + 1;
 	}
-	return 0;
+	return NULL;
+}
+
+uint64_t
+procinfo_number(const char *text, const char *key)
+{
+	const char *at = procinfo_behind(text, key);
+
+	return at == NULL ? 0 : strtoull(at, NULL, 10);
 }
 
 /* Children of a process, and theirs, that count for its usage. */

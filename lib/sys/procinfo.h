@@ -57,7 +57,8 @@ int procinfo_children(pid_t parent, pid_t *out, int room);
  */
 int procinfo_slurp(int fd, char *buf, size_t size);
 
-/* The number behind the key at the beginning of a line; 0: there is none. */
+/* What follows the key at the beginning of a line; NULL, or 0: no such line. */
+const char *procinfo_behind(const char *text, const char *key);
 uint64_t procinfo_number(const char *text, const char *key);
 
 /* What a process uses, with its children and theirs. */

@@ -44,18 +44,21 @@ close_folder(int folder)
 
 TEST(the_path_is_that_of_the_hierarchy_of_version_2)
 {
-	char *own = cgroup_own("10:memory:/a\n0::/b/c\n");
+	static const char *const rows[][2] = {
+		{ "10:memory:/a\n0::/b/c\n", "/b/c" },
+		{ "0::/\n", "/" },
+		{ "0::/x 0::/y", "/x 0::/y" },
+		{ "10::/a\n1:name=0::/b\n", "" },
+		{ "", "" },
+	};
+	char own[PATH_MAX];
 
-	CHECK_STR("/b/c", own);
-	free(own);
-	own = cgroup_own("0::/\n");
-	CHECK_STR("/", own);
-	free(own);
-	own = cgroup_own("0::/x 0::/y");
-	CHECK_STR("/x 0::/y", own);
-	free(own);
-	CHECK_STR(NULL, cgroup_own("10::/a\n1:name=0::/b\n"));
-	CHECK_STR(NULL, cgroup_own(""));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		cgroup_own(rows[i][0], "", own);
+		CHECK_STR(rows[i][1], own);
+	}
+	cgroup_own("4:cpu,memory:/a\n0::/b\n", "memory", own);
+	CHECK_STR("/a", own);
 }
 
 TEST(figures_are_read_from_the_files_of_a_group)

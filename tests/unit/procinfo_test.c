@@ -11,8 +11,8 @@
 #include <signal.h>
 #include <time.h>
 
+#include "sys/cgroup.h"
 #include "sys/descriptors.h"
-#include "sys/machine.h"
 #include "sys/procinfo.h"
 
 #include "check.h"
