@@ -1,7 +1,6 @@
 /* The slow lane: threads for what may block. */
 
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <assert.h>
@@ -16,24 +15,11 @@
 /* Jobs need little of it; pages that are not used cost nothing. */
 #define STACK_SIZE (256 * 1024)
 
-/* Room for so many descriptors at most, as where the limit is infinity. */
-#define CLOSING_MAX (1 << 20)
-
-static void
-lane_close_now(int fd)
-{
-	static const struct linger none = { 0 };
-
-	/* A lingering socket would keep the thread for seconds. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
-	(void)close(fd);
-}
-
-/* The caller has the lock, here and up to lane_run(). */
+/* The caller has the lock, here and in lane_tell(). */
 static bool
 lane_has_work(const struct lane *l)
 {
-	return !STAILQ_EMPTY(&l->waiting) || l->closing_count > 0;
+	return !STAILQ_EMPTY(&l->waiting);
 }
 
 /* Wakes the loop for what has finished since it took the last jobs, once. */
@@ -46,45 +32,28 @@ lane_tell(struct lane *l)
 	}
 }
 
-/* Does one piece of work, without the lock. */
-static void
-lane_step(struct lane *l)
-{
-	struct lane_job *job = STAILQ_FIRST(&l->waiting);
-	int fd = -1;
-
-	if (job != NULL) {
-		STAILQ_REMOVE_HEAD(&l->waiting, next);
-	} else {
-		fd = l->closing[l->closing_first];
-		l->closing_first = (l->closing_first + 1) % l->closing_max;
-		/* An empty ring begins anew, in pages that were touched. */
-		if (--l->closing_count == 0)
-			l->closing_first = 0;
-	}
-	pthread_mutex_unlock(&l->lock);
-	if (job != NULL)
-		job->work(job);
-	else
-		lane_close_now(fd);
-	pthread_mutex_lock(&l->lock);
-	l->steps++;
-	if (job != NULL) {
-		STAILQ_INSERT_TAIL(&l->finished, job, next);
-		if (!job->together || STAILQ_EMPTY(&l->waiting))
-			lane_tell(l);
-	}
-}
-
 static void *
 lane_run(void *arg)
 {
 	struct lane *l = arg;
+	struct lane_job *job;
+	bool told;
 
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
-		while (lane_has_work(l))
-			lane_step(l);
+		while ((job = STAILQ_FIRST(&l->waiting)) != NULL) {
+			STAILQ_REMOVE_HEAD(&l->waiting, next);
+			pthread_mutex_unlock(&l->lock);
+			told = job->done != NULL;
+			job->work(job);
+			pthread_mutex_lock(&l->lock);
+			l->steps++;
+			if (!told)
+				continue;
+			STAILQ_INSERT_TAIL(&l->finished, job, next);
+			if (!job->together || STAILQ_EMPTY(&l->waiting))
+				lane_tell(l);
+		}
 		if (l->stopping)
 			break;
 		l->idle++;
@@ -93,23 +62,6 @@ lane_run(void *arg)
 	}
 	pthread_mutex_unlock(&l->lock);
 	return NULL;
-}
-
-/* To be called before work is added, with the lock. */
-static void
-lane_prepare(struct lane *l)
-{
-	tstamp now = loop_now(l->loop);
-
-	assert(!l->stopping);
-	if (!lane_has_work(l)) {
-		l->progress_at = now;
-		l->progress_steps = l->steps;
-	}
-	timer_advance(
-	    &l->loop->timers, &l->timer, tstamp_add(now, LANE_PATIENCE));
-	if (l->idle > 0)
-		pthread_cond_signal(&l->wake);
 }
 
 /* --- in the loop -------------------------------------------------------- */
@@ -176,7 +128,6 @@ lane_check_progress(struct timer *t, tstamp now)
 static void
 lane_release(struct lane *l)
 {
-	free(l->closing);
 	if (l->io.fd != -1) {
 		(void)loop_set(l->loop, &l->io, 0);
 		close(l->io.fd);
@@ -248,41 +199,58 @@ lane_stop(struct lane *l, tstamp deadline)
 void
 lane_submit(struct lane *l, struct lane_job *job)
 {
+	tstamp now = loop_now(l->loop);
+
 	pthread_mutex_lock(&l->lock);
-	lane_prepare(l);
+	assert(!l->stopping);
+	if (!lane_has_work(l)) {
+		l->progress_at = now;
+		l->progress_steps = l->steps;
+	}
+	timer_advance(
+	    &l->loop->timers, &l->timer, tstamp_add(now, LANE_PATIENCE));
+	if (l->idle > 0)
+		pthread_cond_signal(&l->wake);
 	STAILQ_INSERT_TAIL(&l->waiting, job, next);
 	pthread_mutex_unlock(&l->lock);
+}
+
+/* A descriptor to be closed. */
+struct lane_closing {
+	struct lane_job job;
+	int fd;
+};
+
+static void
+lane_close_now(int fd)
+{
+	static const struct linger none = { 0 };
+
+	/* A lingering socket would keep the thread for seconds. */
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	(void)close(fd);
+}
+
+static void
+lane_closing_work(struct lane_job *job)
+{
+	struct lane_closing *c = LOOP_OWNER(job, struct lane_closing, job);
+
+	lane_close_now(c->fd);
+	free(c);
 }
 
 void
 lane_close(struct lane *l, int fd)
 {
-	struct rlimit limit;
-	size_t max = CLOSING_MAX;
-	bool room;
+	struct lane_closing *c = l->nthreads > 0 ? malloc(sizeof(*c)) : NULL;
 
-	/*
-	 * Room for every descriptor we may have; only what is used of it is
-	 * taken. Where there is no thread, it is closed here and now.
-	 */
-	if (l->closing == NULL && l->nthreads > 0 &&
-	    getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-		if (limit.rlim_max < max)
-			max = limit.rlim_max;
-		l->closing = calloc(max, sizeof(*l->closing));
-		l->closing_max = l->closing == NULL ? 0 : max;
-	}
-	pthread_mutex_lock(&l->lock);
-	room = l->closing_count < l->closing_max;
-	if (room) {
-		lane_prepare(l);
-		l->closing[(l->closing_first + l->closing_count) %
-		    l->closing_max] = fd;
-		l->closing_count++;
-	}
-	pthread_mutex_unlock(&l->lock);
-	if (!room)
+	if (c == NULL) {
 		lane_close_now(fd);
+		return;
+	}
+	*c = (struct lane_closing){ .job.work = lane_closing_work, .fd = fd };
+	lane_submit(l, &c->job);
 }
 
 bool

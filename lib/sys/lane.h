@@ -27,7 +27,8 @@
 struct lane_job {
 	STAILQ_ENTRY(lane_job) next;
 	void (*work)(struct lane_job *); /* in the lane */
-	void (*done)(struct lane_job *, tstamp now); /* in the loop */
+	/* In the loop; NULL: nobody is told, and work() frees the job. */
+	void (*done)(struct lane_job *, tstamp now);
 	/*
 	 * The job wakes the loop with those behind it, when none of them waits
 	 * any more, or after LANE_PATIENCE if one is stuck.
@@ -42,10 +43,6 @@ struct lane {
 	pthread_cond_t wake;
 	struct lane_jobs waiting;
 	struct lane_jobs finished;
-	int *closing; /* owned ring of descriptors; NULL: none was closed yet */
-	size_t closing_max;
-	size_t closing_first;
-	size_t closing_count;
 	bool stopping;
 	bool told; /* the loop, of what is finished */
 	unsigned idle; /* threads that wait for work */
@@ -87,8 +84,7 @@ void lane_submit(struct lane *, struct lane_job *);
 
 /*
  * Takes the descriptor over and has it closed in the lane; until then its
- * number stays taken. There is room for as many as the process may have open:
- * past 2^20 of them, or without memory for that, it is closed here and now.
+ * number stays taken. Without memory for a job it is closed here and now.
  */
 void lane_close(struct lane *, int fd);
 
