@@ -344,35 +344,25 @@ procinfo_oom_kills(unsigned long *out)
 /* --- where a process hangs: stat, syscall, wchan, stack --------------- */
 
 /*
- * Names of system calls, which only headers know, and whether the first
- * argument is a descriptor. Calls that return at once are left out: no process
- * is found in them.
+ * Names of system calls by number, which only headers know; with " of" where
+ * the first argument is a descriptor. Calls that return at once are left out:
+ * no process is found in them.
  */
-#define CALL(name) \
-	{ \
-		SYS_##name, #name, false \
-	}
-#define FILE_CALL(name) \
-	{ \
-		SYS_##name, #name, true \
-	}
+#define CALL(name) [SYS_##name] = #name
+#define FILE_CALL(name) [SYS_##name] = #name " of"
 
-static const struct hang_call {
-	long number;
-	const char *name;
-	bool file;
-} calls[] = { FILE_CALL(read), FILE_CALL(write), FILE_CALL(readv),
-	FILE_CALL(writev), FILE_CALL(pread64), FILE_CALL(pwrite64),
-	FILE_CALL(sendfile), FILE_CALL(connect), FILE_CALL(accept),
-	FILE_CALL(accept4), FILE_CALL(recvfrom), FILE_CALL(recvmsg),
-	FILE_CALL(recvmmsg), FILE_CALL(sendto), FILE_CALL(sendmsg),
-	FILE_CALL(sendmmsg), FILE_CALL(close), FILE_CALL(fsync),
-	FILE_CALL(fdatasync), FILE_CALL(ftruncate), FILE_CALL(fallocate),
-	FILE_CALL(fstat), FILE_CALL(getdents64), FILE_CALL(flock),
-	FILE_CALL(fcntl), FILE_CALL(ioctl), FILE_CALL(epoll_pwait), CALL(ppoll),
-	CALL(pselect6), CALL(nanosleep), CALL(clock_nanosleep),
-	CALL(restart_syscall), CALL(futex), CALL(wait4), CALL(waitid),
-	CALL(rt_sigsuspend), CALL(rt_sigtimedwait), CALL(semop),
+static const char *const hang_calls[] = { FILE_CALL(read), FILE_CALL(write),
+	FILE_CALL(readv), FILE_CALL(writev), FILE_CALL(pread64),
+	FILE_CALL(pwrite64), FILE_CALL(sendfile), FILE_CALL(connect),
+	FILE_CALL(accept), FILE_CALL(accept4), FILE_CALL(recvfrom),
+	FILE_CALL(recvmsg), FILE_CALL(recvmmsg), FILE_CALL(sendto),
+	FILE_CALL(sendmsg), FILE_CALL(sendmmsg), FILE_CALL(close),
+	FILE_CALL(fsync), FILE_CALL(fdatasync), FILE_CALL(ftruncate),
+	FILE_CALL(fallocate), FILE_CALL(fstat), FILE_CALL(getdents64),
+	FILE_CALL(flock), FILE_CALL(fcntl), FILE_CALL(ioctl),
+	FILE_CALL(epoll_pwait), CALL(ppoll), CALL(pselect6), CALL(nanosleep),
+	CALL(clock_nanosleep), CALL(restart_syscall), CALL(futex), CALL(wait4),
+	CALL(waitid), CALL(rt_sigsuspend), CALL(rt_sigtimedwait), CALL(semop),
 	CALL(semtimedop), CALL(msgsnd), CALL(msgrcv), CALL(mq_timedsend),
 	CALL(mq_timedreceive), CALL(io_getevents), CALL(splice), CALL(openat),
 	CALL(unlinkat), CALL(mkdirat), CALL(faccessat), CALL(readlinkat),
@@ -399,7 +389,7 @@ static const struct hang_call {
 #endif
 	FILE_CALL(epoll_pwait2) };
 
-#define NCALLS (sizeof(calls) / sizeof(calls[0]))
+#define NCALLS (sizeof(hang_calls) / sizeof(hang_calls[0]))
 
 /*
  * Writes " in read of pipe:[1]". The file has the call's number and arguments;
@@ -409,31 +399,33 @@ static void
 hang_read_call(int folder, char state, char *buf, size_t size, int *error)
 {
 	char text[256], link[32], file[96] = "";
-	const struct hang_call *call = calls, *end = calls + NCALLS;
-	unsigned long first = 0;
-	long number;
-	int len;
+	const char *name = NULL;
+	unsigned long number, first = 0;
+	size_t len;
 
 	buf[0] = '\0';
 	if (procinfo_slurp(procinfo_open(folder, O_RDONLY, "syscall"), text,
 		sizeof(text)) == -1)
 		*error = errno;
 	if (!isdigit((unsigned char)text[0]) ||
-	    sscanf(text, "%ld %lx", &number, &first) < 1) {
+	    sscanf(text, "%lu %lx", &number, &first) < 1) {
 		if (*error == 0 && state == 'R')
 			(void)snprintf(buf, size, ", in no system call");
 		return;
 	}
-	while (call < end && call->number != number)
-		call++;
-	if (call == end) {
-		(void)snprintf(buf, size, " in system call %ld", number);
+	if (number < NCALLS)
+		name = hang_calls[number];
+	if (name == NULL) {
+		(void)snprintf(buf, size, " in system call %lu", number);
 		return;
 	}
-	len = snprintf(buf, size, " in %s", call->name);
+	len = strcspn(name, " ");
 	(void)snprintf(link, sizeof(link), "fd/%d", (int)first);
-	if (call->file && readlinkat(folder, link, file, sizeof(file) - 1) > 0)
-		(void)snprintf(buf + len, size - (size_t)len, " of %s", file);
+	if (name[len] != '\0' &&
+	    readlinkat(folder, link, file, sizeof(file) - 1) > 0)
+		(void)snprintf(buf, size, " in %s %s", name, file);
+	else
+		(void)snprintf(buf, size, " in %.*s", (int)len, name);
 	for (char *at = buf; *at != '\0'; at++)
 		if (iscntrl((unsigned char)*at))
 			*at = '?';
