@@ -81,7 +81,7 @@ static struct {
 	bool abandoned; /* the thread could not be ended and has the sink */
 	bool stop;
 	struct logsink *sink;
-	struct text waiting; /* for the thread: records */
+	struct text waiting; /* for the thread: lines */
 	struct text taken; /* the thread's: those that it writes */
 	unsigned long dropped; /* lines, since one last found room */
 	_Atomic(struct logsink *) next; /* to take the place of sink */
@@ -357,32 +357,21 @@ take_next_sink(void)
 
 /* --- lines on their way to the thread ----------------------------------- */
 
-/* Followed by app, NUL, id, NUL and text. */
-struct record {
-	struct timespec at;
-	enum log_level level;
-	size_t app_size; /* with NUL; 0: no app and no id */
-	size_t id_size;
-	size_t len;
-};
-
-/* False: there is no room. */
+/*
+ * Adds the line itself, followed by app, NUL, id, NUL, where it has these, and
+ * text. False: there is no room.
+ */
 static bool
 waiting_add(const struct logline *line)
 {
 	struct text *to = &state.waiting;
 	const size_t before = to->len;
-	struct record r = {
-		.at = line->at, .level = line->level, .len = line->len
-	};
 
+	text_put(to, (const char *)line, sizeof(*line));
 	if (line->app != NULL) {
-		r.app_size = strlen(line->app) + 1;
-		r.id_size = strlen(line->id) + 1;
+		text_put(to, line->app, strlen(line->app) + 1);
+		text_put(to, line->id, strlen(line->id) + 1);
 	}
-	text_put(to, (const char *)&r, sizeof(r));
-	text_put(to, line->app, r.app_size);
-	text_put(to, line->id, r.id_size);
 	text_put(to, line->text, line->len);
 	if (!to->failed)
 		return true;
@@ -447,25 +436,22 @@ log_put(struct logline *line)
 static void
 write_taken(void)
 {
-	struct record r;
+	const char *p = state.taken.data;
+	struct logline line;
 
-	for (size_t at = 0; at < state.taken.len;) {
-		const char *p = state.taken.data + at + sizeof(r);
-		struct logline line;
-
-		memcpy(&r, state.taken.data + at, sizeof(r));
-		line = (struct logline){
-			.at = r.at,
-			.level = r.level,
-			.app = r.app_size != 0 ? p : NULL,
-			.id = r.app_size != 0 ? p + r.app_size : NULL,
-			.text = p + r.app_size + r.id_size,
-			.len = r.len,
-		};
+	while (p < state.taken.data + state.taken.len) {
+		memcpy(&line, p, sizeof(line));
+		p += sizeof(line);
+		if (line.app != NULL) {
+			line.app = p;
+			line.id = p += strlen(p) + 1;
+			p += strlen(p) + 1;
+		}
+		line.text = p;
+		p += line.len;
 		if (atomic_load(&state.next) != NULL)
 			take_next_sink();
 		log_write(&line);
-		at += sizeof(r) + r.app_size + r.id_size + r.len;
 	}
 	waiting_clear(&state.taken);
 }
@@ -479,31 +465,27 @@ log_thread(void *arg)
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
 	pthread_mutex_lock(&state.lock);
 	for (;;) {
-		state.busy = true;
-		if (atomic_load(&state.next) != NULL) {
-			pthread_mutex_unlock(&state.lock);
-			take_next_sink();
-			pthread_mutex_lock(&state.lock);
-		} else if (state.waiting.len > 0) {
-			taken = state.waiting;
-			state.waiting = state.taken;
-			state.taken = taken;
-			pthread_mutex_unlock(&state.lock);
-			write_taken();
-			pthread_mutex_lock(&state.lock);
-		} else if (used > 0) {
-			pthread_mutex_unlock(&state.lock);
-			sink_flush(state.sink, used);
-			pthread_mutex_lock(&state.lock);
-		} else if (state.dropped > 0) {
-			report_dropped();
-		} else {
-			state.busy = false;
+		report_dropped();
+		state.busy = state.waiting.len > 0 || used > 0 ||
+		    atomic_load(&state.next) != NULL;
+		if (!state.busy) {
 			pthread_cond_broadcast(&state.done);
 			if (state.stop)
 				break;
 			pthread_cond_wait(&state.work, &state.lock);
+			continue;
 		}
+		taken = state.waiting;
+		state.waiting = state.taken;
+		state.taken = taken;
+		pthread_mutex_unlock(&state.lock);
+		if (atomic_load(&state.next) != NULL)
+			take_next_sink();
+		if (state.taken.len > 0)
+			write_taken();
+		else
+			sink_flush(state.sink, used);
+		pthread_mutex_lock(&state.lock);
 	}
 	pthread_mutex_unlock(&state.lock);
 	return arg;
