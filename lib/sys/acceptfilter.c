@@ -50,16 +50,9 @@ enum {
 	LOAD_ARCH,
 	IS_OURS,
 	LOAD_CALL,
-	IS_ACCEPT4,
-	IS_ACCEPT,
 	IS_RING,
-	IS_SETUID,
-	IS_SETGID,
-	IS_SETREUID,
-	IS_SETREGID,
-	IS_SETRESUID,
-	IS_SETRESGID,
-	IS_PRCTL,
+	IS_CALL, /* the first of the calls that are reported */
+	IS_PRCTL = IS_CALL + 8,
 	LOAD_OPTION,
 	IS_DUMPABLE,
 	LOAD_FIRST,
@@ -77,6 +70,8 @@ enum {
 #define IF(at, value, yes, no) \
 	[at] = BPF_JUMP( \
 	    BPF_JMP | BPF_JEQ | BPF_K, value, (yes) - (at)-1, (no) - (at)-1)
+/* The call of this number, and that call alone, is reported. */
+#define REPORT(n, call) IF(IS_CALL + (n), call, LOAD_FIRST, IS_CALL + (n) + 1)
 #define RETURN(at, what) [at] = BPF_STMT(BPF_RET | BPF_K, what)
 
 /*
@@ -89,16 +84,15 @@ static const struct sock_filter lines[LINES] = {
 	LOAD(LOAD_ARCH, FIELD(arch)),
 	IF(IS_OURS, ARCH, LOAD_CALL, ALLOW),
 	LOAD(LOAD_CALL, FIELD(nr)),
-	IF(IS_ACCEPT4, SYS_accept4, LOAD_FIRST, IS_ACCEPT),
-	IF(IS_ACCEPT, SYS_accept, LOAD_FIRST, IS_RING),
-	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_SETUID),
-	IF(IS_SETUID, ACCEPTFILTER_CALL(setuid), LOAD_FIRST, IS_SETGID),
-	IF(IS_SETGID, ACCEPTFILTER_CALL(setgid), LOAD_FIRST, IS_SETREUID),
-	IF(IS_SETREUID, ACCEPTFILTER_CALL(setreuid), LOAD_FIRST, IS_SETREGID),
-	IF(IS_SETREGID, ACCEPTFILTER_CALL(setregid), LOAD_FIRST, IS_SETRESUID),
-	IF(IS_SETRESUID, ACCEPTFILTER_CALL(setresuid), LOAD_FIRST,
-	    IS_SETRESGID),
-	IF(IS_SETRESGID, ACCEPTFILTER_CALL(setresgid), LOAD_FIRST, IS_PRCTL),
+	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_CALL),
+	REPORT(0, SYS_accept4),
+	REPORT(1, SYS_accept),
+	REPORT(2, ACCEPTFILTER_CALL(setuid)),
+	REPORT(3, ACCEPTFILTER_CALL(setgid)),
+	REPORT(4, ACCEPTFILTER_CALL(setreuid)),
+	REPORT(5, ACCEPTFILTER_CALL(setregid)),
+	REPORT(6, ACCEPTFILTER_CALL(setresuid)),
+	REPORT(7, ACCEPTFILTER_CALL(setresgid)),
 	IF(IS_PRCTL, SYS_prctl, LOAD_OPTION, ALLOW),
 	LOAD(LOAD_OPTION, FIELD(args) + INT_HALF),
 	IF(IS_DUMPABLE, PR_SET_DUMPABLE, LOAD_FIRST, ALLOW),
