@@ -9,7 +9,6 @@
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,7 +120,6 @@ listener_rest(struct listener *l, tstamp now, tspan span)
 int
 listener_accept(struct listener *l, tstamp now)
 {
-	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
 	const int on = 1;
 	int fd;
 
@@ -150,7 +148,7 @@ listener_accept(struct listener *l, tstamp now)
 			 * was empty the last time, too, a look tells.
 			 */
 			if (l->kind == LISTENER_UNIX && !l->shut && l->dry &&
-			    poll(&pfd, 1, 0) == 1)
+			    listener_is_broken(l))
 				return LISTENER_BROKEN;
 			l->dry = true;
 			return LISTENER_EMPTY;
@@ -367,28 +365,32 @@ listener_job_done(struct lane_job *job, tstamp now)
 }
 
 /*
- * A job, with a copy of the descriptor of a listener unless that is NULL. NULL:
- * there is no lane, no memory, or no descriptor, and the loop does it.
+ * A job with the whole listener, a copy of its descriptor, or one of its path.
+ * NULL: there is no lane, no file, no memory, or no descriptor, and the loop
+ * does it.
  */
 static struct listener_job *
-listener_job_new(
-    const struct lane *lane, int what, const struct listener *copied)
+listener_job_new(const struct lane *lane, int what, const struct listener *l)
 {
+	const bool open = what == JOB_HIDE || what == JOB_SHOW;
 	struct listener_job *j = NULL;
 
-	if (lane != NULL && !lane->stopping)
+	if (lane != NULL && !lane->stopping && (open || l->path != NULL))
 		j = calloc(1, sizeof(*j));
 	if (j == NULL)
 		return NULL;
 	j->job.work = listener_job_work;
 	j->job.done = listener_job_done;
 	j->what = what;
-	j->listener.fd = -1;
-	if (copied == NULL)
-		return j;
-	j->listener.kind = copied->kind;
-	j->listener.fd = fcntl(copied->fd, F_DUPFD_CLOEXEC, 0);
-	if (j->listener.fd != -1)
+	j->listener =
+	    (struct listener){ .fd = -1, .kind = l->kind, .file = l->file };
+	if (what == JOB_CLOSE)
+		j->listener = *l;
+	else if (open)
+		j->listener.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+	else
+		j->listener.path = strdup(l->path);
+	if (j->listener.fd != -1 || j->listener.path != NULL)
 		return j;
 	free(j);
 	return NULL;
@@ -397,8 +399,7 @@ listener_job_new(
 void
 acceptor_discard(struct lane *lane, struct listener *l)
 {
-	struct listener_job *j =
-	    l->path == NULL ? NULL : listener_job_new(lane, JOB_CLOSE, NULL);
+	struct listener_job *j = listener_job_new(lane, JOB_CLOSE, l);
 
 	if (j == NULL) {
 		listener_fini(l);
@@ -406,7 +407,6 @@ acceptor_discard(struct lane *lane, struct listener *l)
 	}
 	if (!l->shared)
 		(void)listener_shut(l);
-	j->listener = *l;
 	l->path = NULL;
 	l->fd = -1;
 	lane_submit(lane, &j->job);
@@ -431,31 +431,12 @@ acceptor_hide(struct acceptor *a, bool hidden)
 	l->shut = hidden;
 	if (hidden) {
 		j->listener.path = l->path;
-		j->listener.file = l->file;
 		l->path = NULL;
 		j->of = a;
 		a->hiding = j;
 	}
 	if (j != NULL)
 		lane_submit(a->lane, &j->job);
-}
-
-/* A job on the file of a listener that has one; NULL: not, or no memory. */
-static struct listener_job *
-listener_job_of_file(const struct acceptor *a, int what)
-{
-	struct listener_job *j = a->listener.path == NULL
-	    ? NULL
-	    : listener_job_new(a->lane, what, NULL);
-
-	if (j == NULL)
-		return NULL;
-	j->listener.file = a->listener.file;
-	j->listener.path = strdup(a->listener.path);
-	if (j->listener.path != NULL)
-		return j;
-	free(j);
-	return NULL;
 }
 
 void
@@ -466,7 +447,7 @@ acceptor_keep(struct acceptor *a)
 	/* The next look finds a file that was removed during this one. */
 	a->keep_again = a->keeping != NULL;
 	if (!a->keep_again)
-		j = listener_job_of_file(a, JOB_KEEP);
+		j = listener_job_new(a->lane, JOB_KEEP, &a->listener);
 	if (j == NULL)
 		return;
 	j->of = a;
@@ -479,7 +460,7 @@ acceptor_update(
     struct acceptor *a, const struct listener_spec *spec, const char **why_out)
 {
 	const struct listener *l = &a->listener;
-	struct listener_job *j = listener_job_of_file(a, JOB_PROTECT);
+	struct listener_job *j = listener_job_new(a->lane, JOB_PROTECT, l);
 
 	if (j != NULL) {
 		j->uid = spec->uid;
