@@ -3,13 +3,9 @@
 
 /* A process, and an app: options, states, and what it has of each feature. */
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/ilist.h"
 #include "core/prng.h"
 #include "core/promise.h"
-#include "core/tstamp.h"
 #include "core/window.h"
 
 /* --- a process ------------------------------------------------------------ */

@@ -7,9 +7,6 @@
  * caller's.
  */
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/ilist.h"
 #include "core/tstamp.h"
 

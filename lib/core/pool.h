@@ -21,10 +21,6 @@
  * PoolCounter (bounded queue, wake one).
  */
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/tables.h"
 
 /* How long a process that could not be given a connection has no room. */

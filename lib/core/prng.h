@@ -10,8 +10,6 @@
  * together do not come back together.
  */
 
-#include <stdint.h>
-
 #include "core/tstamp.h"
 
 struct prng {

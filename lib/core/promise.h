@@ -17,7 +17,6 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "core/tstamp.h"
 

@@ -3,15 +3,9 @@
 
 /* The pool's tables, the lists that link their rows by number, and sums. */
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/action.h"
 #include "core/app.h"
 #include "core/deadlines.h"
-#include "core/ilist.h"
-#include "core/prng.h"
-#include "core/tstamp.h"
 
 enum conn_state {
 	CONN_FREE, /* no connection has this number */

@@ -9,8 +9,6 @@
  * of all that was ever added, by bounds as OpenMetrics wants them.
  */
 
-#include <stdint.h>
-
 #include "core/tstamp.h"
 
 /* Bounds; one bucket more has what is over the last of them. */

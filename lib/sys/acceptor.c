@@ -1,21 +1,17 @@
 /* Listeners in the loop. */
 
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/listener.h"
-#include "sys/log.h"
 
 /*
  * Connections that died in the queue and are passed over in one call. With

@@ -3,8 +3,6 @@
 
 /* The daemon among other processes: background, pid file. */
 
-#include <sys/types.h>
-
 #include "sys/lane.h"
 #include "sys/ownfile.h"
 

@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

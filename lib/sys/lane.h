@@ -13,11 +13,6 @@
 
 #include <sys/queue.h>
 
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "core/tstamp.h"
 #include "sys/loop.h"
 
 #define LANE_PATIENCE TSPAN_SECONDS(1)

@@ -4,14 +4,9 @@
 /* Sockets that connections are accepted from; and acceptors, in the loop. */
 
 #include <sys/socket.h>
-#include <sys/types.h>
 
-#include <stdbool.h>
-
-#include "core/tstamp.h"
 #include "sys/lane.h"
 #include "sys/log.h"
-#include "sys/loop.h"
 
 /* Names a file: no other has these numbers while the socket is open. */
 struct listener_file {

@@ -3,18 +3,13 @@
  * one waits for a slow reader.
  */
 
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <assert.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "sys/address.h"

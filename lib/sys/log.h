@@ -12,8 +12,6 @@
  */
 
 #include <errno.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
 
 #include "core/tstamp.h"

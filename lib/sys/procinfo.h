@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "core/tstamp.h"

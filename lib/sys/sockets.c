@@ -12,7 +12,6 @@
 #include <linux/unix_diag.h>
 #include <netinet/tcp.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

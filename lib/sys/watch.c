@@ -6,10 +6,7 @@
 
 #include <linux/futex.h>
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sys/log.h"
