@@ -21,15 +21,12 @@ format_path(const struct sockaddr_un *un, socklen_t len, char *buf, size_t size)
 	if (!abstract)
 		most = strnlen(un->sun_path, most);
 	for (size_t i = 0; i < most && at < size; i++) {
-		unsigned char c = (unsigned char)un->sun_path[i];
-		bool escaped = c < ' ' || c == 0x7f;
+		unsigned c = (unsigned char)un->sun_path[i];
 
-		if (i == 0 && abstract) {
+		if (i == 0 && abstract)
 			c = '@';
-			escaped = false;
-		}
-		at += (size_t)snprintf(
-		    buf + at, size - at, escaped ? "\\x%02x" : "%c", c);
+		at += (size_t)snprintf(buf + at, size - at,
+		    c < ' ' || c == 0x7f ? "\\x%02x" : "%c", c);
 	}
 }
 

@@ -27,23 +27,18 @@ int
 background_start(void)
 {
 	unsigned char status;
-	int ends[2], how, error;
+	int ends[2], how;
 	ssize_t n;
 	pid_t pid;
 
 	/* A socket, and no pipe, for MSG_NOSIGNAL. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == -1)
 		return -1;
+	/* Without a second process the caller gives up. */
 	pid = fork();
-	error = errno;
-	if (pid != 0)
-		(void)close(ends[1]);
-	if (pid == 0 || pid == -1)
-		(void)close(ends[0]);
-	if (pid == -1) {
-		errno = error;
+	if (pid == -1)
 		return -1;
-	}
+	(void)close(ends[pid == 0 ? 0 : 1]);
 	if (pid == 0) {
 		report_fd = ends[1];
 		/* setsid(2) cannot fail: a fresh process leads no group. */

@@ -168,7 +168,6 @@ file_spare(const char *path, char out[PATH_MAX])
 static void
 file_remove(const char *path, const struct listener_file *ours)
 {
-	int saved_errno = errno;
 	char spare[PATH_MAX];
 	struct stat st;
 
@@ -177,7 +176,6 @@ file_remove(const char *path, const struct listener_file *ours)
 		(void)unlink(spare);
 	if (lstat(path, &st) == 0 && file_is_ours(&st, ours))
 		(void)unlink(path);
-	errno = saved_errno;
 }
 
 bool
@@ -211,8 +209,9 @@ listener_keep(const char *path, const struct listener_file *ours)
 }
 
 /*
- * Makes the file and listens there. Between bind(2) and listen(2) the file is
- * there and refuses connects, so that its rights are in force for the first.
+ * Makes the file, which listener_fini() removes, and listens there. Between
+ * bind(2) and listen(2) the file is there and refuses connects, so that its
+ * rights are in force for the first.
  */
 static int
 file_bind(
@@ -235,20 +234,17 @@ file_bind(
 	l->file = (struct listener_file){ st.st_dev, st.st_ino };
 	if (listener_protect(spec->path, &l->file, spec->uid, spec->gid,
 		spec->mode, why_out) == -1)
-		goto fail;
+		return -1;
 	*why_out = "listen";
 	if (listen(l->fd, spec->backlog) == -1)
-		goto fail;
+		return -1;
 	/* Before listen(2) it looked like a socket that nobody has. */
 	if (lstat(spec->path, &st) == -1 || !file_is_ours(&st, &l->file)) {
 		*why_out = "another process listens there";
 		errno = EADDRINUSE;
-		goto fail;
+		return -1;
 	}
 	return 0;
-fail:
-	file_remove(spec->path, &l->file);
-	return -1;
 }
 
 /* --- sockets that outlive us --------------------------------------------- */

@@ -177,13 +177,24 @@ procinfo_read(pid_t pid, bool child, struct procinfo *out)
 	return result;
 }
 
+/* Takes the descriptor over; NULL: it is -1, or there is no memory. */
+static FILE *
+procinfo_stream(int fd)
+{
+	FILE *in = fd == -1 ? NULL : fdopen(fd, "r");
+
+	if (in == NULL && fd != -1)
+		(void)close(fd);
+	return in;
+}
+
 /* The files that an epoll descriptor of the process waits for. */
 static void
 procinfo_polled(pid_t pid, const char *name,
     void (*found)(void *, uint32_t, int), void *arg)
 {
-	int fd = procinfo_open(PROC, O_RDONLY, "%d/fdinfo/%s", (int)pid, name);
-	FILE *in = fd == -1 ? NULL : fdopen(fd, "r");
+	FILE *in = procinfo_stream(
+	    procinfo_open(PROC, O_RDONLY, "%d/fdinfo/%s", (int)pid, name));
 	char line[256];
 	uint32_t inode;
 
@@ -195,8 +206,6 @@ procinfo_polled(pid_t pid, const char *name,
 	}
 	if (in != NULL)
 		(void)fclose(in);
-	else if (fd != -1)
-		(void)close(fd);
 }
 
 int
@@ -231,12 +240,7 @@ procinfo_sockets(
 FILE *
 procinfo_table(const char *name)
 {
-	int fd = procinfo_open(PROC, O_RDONLY, "%s", name);
-	FILE *in = fd == -1 ? NULL : fdopen(fd, "r");
-
-	if (in == NULL && fd != -1)
-		(void)close(fd);
-	return in;
+	return procinfo_stream(procinfo_open(PROC, O_RDONLY, "%s", name));
 }
 
 int

@@ -95,8 +95,7 @@ size_t
 text_char_length(const char *p, size_t len)
 {
 	const unsigned char *b = (const void *)p;
-	unsigned char low = 0x80;
-	unsigned char high = 0xbf;
+	unsigned char low, high;
 	size_t n;
 
 	if (b[0] < 0x80)
@@ -109,20 +108,8 @@ text_char_length(const char *p, size_t len)
 		return 0;
 
 	/* The table of section 4: the first byte narrows the second. */
-	switch (b[0]) {
-	case 0xe0:
-		low = 0xa0;
-		break;
-	case 0xed:
-		high = 0x9f;
-		break;
-	case 0xf0:
-		low = 0x90;
-		break;
-	case 0xf4:
-		high = 0x8f;
-		break;
-	}
+	low = b[0] == 0xe0 ? 0xa0 : b[0] == 0xf0 ? 0x90 : 0x80;
+	high = b[0] == 0xed ? 0x9f : b[0] == 0xf4 ? 0x8f : 0xbf;
 	if (b[1] < low || b[1] > high)
 		return 0;
 	for (size_t i = 2; i < n; i++)
