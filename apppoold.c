@@ -493,7 +493,7 @@ main(int argc, char **argv)
 		cgroup_init(true);
 	if (past != NULL) {
 		status = go_on(&s, &o, past);
-		log_stop(TSPAN_SECONDS(1));
+		(void)log_flush(TSPAN_SECONDS(1));
 		return status;
 	}
 	conf = load(&o, CONF_OUTSIDE_WARN);
@@ -508,6 +508,6 @@ main(int argc, char **argv)
 	log_commit(sink);
 	log_echo(true);
 	status = run(&s, &o, conf);
-	log_stop(TSPAN_SECONDS(1));
+	(void)log_flush(TSPAN_SECONDS(1));
 	return status;
 }

@@ -421,7 +421,7 @@ service_run(struct service *s)
 	}
 	lockers_fini(&s->lockers, loop_now(&s->loop));
 	(void)lane_stop(&s->closer, loop_now(&s->loop) + END_MAX);
-	log_stop(END_MAX);
+	(void)log_flush(END_MAX);
 }
 
 static void

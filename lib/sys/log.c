@@ -70,18 +70,14 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* for the thread: there is something to do */
 	pthread_cond_t done; /* from the thread: there is nothing left */
-	pthread_t thread;
 	bool running;
 	bool busy; /* the thread has something in hand */
-	bool abandoned; /* the thread could not be ended and has the sink */
-	bool stop;
 	struct logsink *sink;
 	struct text waiting; /* for the thread: lines */
 	struct text taken; /* the thread's: those that it writes */
 	unsigned long dropped; /* lines, since one last found room */
 	_Atomic(struct logsink *) next; /* to take the place of sink */
 	atomic_bool echo; /* errors go to standard error, too */
-	atomic_bool no_wait; /* for slow readers, while the thread is ended */
 } state = {
 	.level = LOG_LEVEL_INFO,
 	.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -169,7 +165,7 @@ log_prepare(const struct log_spec *spec)
 	return NULL;
 }
 
-/* As write(2), but waits for room until the thread is to end or move on. */
+/* As write(2), but waits for room, unless another sink is to be used. */
 static ssize_t
 sink_write_some(struct logsink *s, const char *p, size_t len)
 {
@@ -177,8 +173,7 @@ sink_write_some(struct logsink *s, const char *p, size_t len)
 	ssize_t n = -1;
 
 	for (;;) {
-		bool wait = !atomic_load(&state.no_wait) &&
-		    atomic_load(&state.next) == NULL;
+		bool wait = atomic_load(&state.next) == NULL;
 		int ready = poll(&pfd, 1, wait ? ASK_AGAIN : 0);
 
 		if (ready == 1) {
@@ -201,7 +196,7 @@ sink_write_some(struct logsink *s, const char *p, size_t len)
 /*
  * Writes so much of the buffer, without its newline as a datagram, or after the
  * newline of a line that a failure has torn. Returns the bytes written, all but
- * after a failure, s->error. The only point of cancellation of the thread.
+ * after a failure, s->error.
  */
 static size_t
 sink_write_out(struct logsink *s, size_t len)
@@ -209,9 +204,7 @@ sink_write_out(struct logsink *s, size_t len)
 	bool datagram = s->dest == LOG_DEST_SYSLOG;
 	size_t done = 0, part;
 	ssize_t n = 0;
-	int cancel;
 
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &cancel);
 	if (s->torn) {
 		n = sink_write_some(s, "\n", 1);
 		s->torn = n == -1;
@@ -226,7 +219,6 @@ sink_write_out(struct logsink *s, size_t len)
 	}
 	if (n == -1)
 		s->error = errno;
-	(void)pthread_setcancelstate(cancel, NULL);
 	if (done > 0)
 		s->torn = !datagram && buffer[done - 1] != '\n';
 	return done;
@@ -417,7 +409,7 @@ log_put(struct logline *line)
 		if (state.dropped > 0 || !waiting_add(line))
 			state.dropped++;
 		pthread_cond_signal(&state.work);
-	} else if (!state.abandoned) {
+	} else {
 		log_write(line);
 		sink_flush(state.sink, used);
 	}
@@ -451,13 +443,12 @@ write_taken(void)
 	waiting_clear(&state.taken);
 }
 
-static void *
+static _Noreturn void *
 log_thread(void *arg)
 {
 	struct text taken;
-	int ignored;
 
-	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
+	(void)arg;
 	pthread_mutex_lock(&state.lock);
 	for (;;) {
 		report_dropped();
@@ -465,8 +456,6 @@ log_thread(void *arg)
 		    atomic_load(&state.next) != NULL;
 		if (!state.busy) {
 			pthread_cond_broadcast(&state.done);
-			if (state.stop)
-				break;
 			pthread_cond_wait(&state.work, &state.lock);
 			continue;
 		}
@@ -482,28 +471,21 @@ log_thread(void *arg)
 			sink_flush(state.sink, used);
 		pthread_mutex_lock(&state.lock);
 	}
-	pthread_mutex_unlock(&state.lock);
-	return arg;
 }
 
 int
 log_start(void)
 {
+	pthread_t thread;
 	bool running;
 
 	/* The zone is read here, and not by localtime_r(3) in the thread. */
 	tzset();
 	pthread_mutex_lock(&state.lock);
 	assert(!state.running);
-	state.stop = false;
-	atomic_store(&state.no_wait, false);
-	if (state.abandoned) {
-		errno = EBUSY;
-	} else {
-		state.running = thread_start("apppoold-log", STACK_SIZE,
-				    log_thread, NULL, &state.thread) == 0;
-	}
-	running = state.running;
+	running = thread_start("apppoold-log", STACK_SIZE, log_thread, NULL,
+		      &thread) == 0;
+	state.running = running;
 	pthread_mutex_unlock(&state.lock);
 	return running ? 0 : -1;
 }
@@ -517,7 +499,7 @@ log_commit(struct logsink *s)
 	s->former = atomic_load(&state.next);
 	while (!atomic_compare_exchange_weak(&state.next, &s->former, s))
 		continue;
-	if (!state.running && !state.abandoned)
+	if (!state.running)
 		take_next_sink();
 	pthread_cond_signal(&state.work);
 	pthread_mutex_unlock(&state.lock);
@@ -540,70 +522,19 @@ log_open(const struct log_spec *spec)
 	return 0;
 }
 
-/* Waits for the thread, which does not run if that is so; has the lock. */
-static bool
-wait_until_done(tspan limit)
-{
-	const struct timespec deadline = clock_timespec(clock_now() + limit);
-
-	while (state.running &&
-	    (state.busy || state.waiting.len > 0 ||
-		atomic_load(&state.next) != NULL))
-		if (pthread_cond_clockwait(&state.done, &state.lock,
-			CLOCK_MONOTONIC, &deadline) == ETIMEDOUT)
-			return false;
-	return true;
-}
-
 bool
 log_flush(tspan limit)
 {
-	int saved_errno = errno;
-	bool all;
+	const struct timespec deadline = clock_timespec(clock_now() + limit);
+	int saved_errno = errno, error = 0;
 
 	pthread_mutex_lock(&state.lock);
-	all = wait_until_done(limit);
+	while (error == 0 && state.running &&
+	    (state.busy || state.waiting.len > 0 ||
+		atomic_load(&state.next) != NULL))
+		error = pthread_cond_clockwait(
+		    &state.done, &state.lock, CLOCK_MONOTONIC, &deadline);
 	pthread_mutex_unlock(&state.lock);
 	errno = saved_errno;
-	return all;
-}
-
-void
-log_stop(tspan limit)
-{
-	int saved_errno = errno;
-	struct timespec deadline;
-	bool stuck = true;
-
-	pthread_mutex_lock(&state.lock);
-	if (state.running && !state.stop) {
-		(void)wait_until_done(limit);
-		state.stop = true;
-		atomic_store(&state.no_wait, true);
-		pthread_cond_signal(&state.work);
-		pthread_mutex_unlock(&state.lock);
-		/*
-		 * The thread may hang in a write(2) that poll(2) promised would
-		 * not: that is cancelled. A thread that hangs in the kernel for
-		 * good is left where it is.
-		 */
-		for (int tries = 0; stuck && tries < 2; tries++) {
-			if (tries > 0 && pthread_cancel(state.thread) != 0)
-				break;
-			deadline =
-			    clock_timespec(clock_now() + TSPAN_SECONDS(1));
-			stuck = pthread_clockjoin_np(state.thread, NULL,
-				    CLOCK_MONOTONIC, &deadline) != 0;
-		}
-		pthread_mutex_lock(&state.lock);
-		state.abandoned = stuck;
-		state.running = false;
-		state.busy = false;
-		if (!stuck) {
-			waiting_clear(&state.waiting);
-			waiting_clear(&state.taken);
-		}
-	}
-	pthread_mutex_unlock(&state.lock);
-	errno = saved_errno;
+	return error == 0;
 }

@@ -67,15 +67,11 @@ void log_echo(bool);
  */
 int log_start(void);
 
-/* Waits until all is written, at most for limit. Returns whether all is. */
-bool log_flush(tspan limit);
-
 /*
- * Waits like log_flush() and ends the thread, within two seconds more; a thread
- * that is stuck in the kernel is left behind, and nothing is logged any more.
- * Else lines are written at once from now on.
+ * Waits until all is written, at most for limit, as is to be done before the
+ * process ends. Returns whether all is.
  */
-void log_stop(tspan limit);
+bool log_flush(tspan limit);
 
 /*
  * A line, which may have any bytes. What a worker printed appears behind

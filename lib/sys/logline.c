@@ -131,7 +131,7 @@ fatal(const char *fmt, ...)
 	va_start(ap, fmt);
 	log_text(LOG_LEVEL_ERROR, errno, "", fmt, ap);
 	va_end(ap);
-	log_stop(TSPAN_SECONDS(1));
+	(void)log_flush(TSPAN_SECONDS(1));
 	_exit(EX_OSERR);
 }
 
