@@ -37,8 +37,6 @@ app_enter(struct app *a, enum app_event e)
 	a->touched |= MARK_ALL;
 }
 
-/* --- measures ------------------------------------------------------------ */
-
 /*
  * Sessions that the mean remembers, and that are to be known; and steps to a
  * median twice as long.
@@ -116,8 +114,6 @@ app_load(const struct app *a, tstamp now)
 
 	return running == 0 ? 0 : 100 * app_work(a, now) / running;
 }
-
-/* --- what processes have shown ------------------------------------------- */
 
 void
 app_served(struct app *a, const struct process *x)

@@ -50,8 +50,6 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	return pool_admit(p, app);
 }
 
-/* --- parked connections --------------------------------------------------- */
-
 void
 pool_held(struct pool *p, uint32_t app, tstamp now)
 {
@@ -85,8 +83,6 @@ pool_park_ended(struct pool *p, uint32_t app, enum park_end end, tstamp now)
 	f->parked--;
 	++*ends[end];
 }
-
-/* --- listeners ------------------------------------------------------------ */
 
 void
 pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
@@ -129,8 +125,6 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	a->touched |= MARK_WAITER | MARK_EMPTIED;
 	settle_app(p, app);
 }
-
-/* --- connections that wait, or come back --------------------------------- */
 
 void
 pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
@@ -179,8 +173,6 @@ pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 	queue_return(p, conn);
 	settle_app(p, x->app);
 }
-
-/* --- a limit in front of an app ------------------------------------------ */
 
 void
 pool_lock_answered(struct pool *p, uint32_t app, enum limit_answer answer,

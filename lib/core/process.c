@@ -474,8 +474,6 @@ process_arm(struct pool *p, uint32_t process)
 	    &p->process_deadlines, process, process_live(p, process, false));
 }
 
-/* --- names --------------------------------------------------------------- */
-
 const char *const process_state_names[] = {
 	[PROCESS_GONE] = "gone",
 	[PROCESS_STARTING] = "starting",

@@ -90,8 +90,6 @@ room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 	load_set(&a->load, (double)a->busy / whole, p->now);
 }
 
-/* --- filing --------------------------------------------------------------- */
-
 /* The list where the process belongs, by its state. */
 static uint32_t
 room_home_of(const struct pool *p, uint32_t process)

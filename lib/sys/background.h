@@ -6,8 +6,6 @@
 #include "sys/lane.h"
 #include "sys/ownfile.h"
 
-/* --- the background --------------------------------------------------- */
-
 /*
  * Returns 0 in the second process: leader of a session of its own, with the
  * standard descriptors unchanged, so that messages still reach the terminal.
@@ -25,8 +23,6 @@ int background_start(void);
  * background_start(), or when called again.
  */
 void background_report(int status);
-
-/* --- the pid file ----------------------------------------------------- */
 
 /*
  * The pid file: a lock while we run, and our number in it. libbsd has one, but

@@ -151,8 +151,6 @@ const char *child_explain(const struct child_spec *,
  */
 int child_signal(pid_t, int sig, bool group);
 
-/* --- reaping ---------------------------------------------------------- */
-
 /*
  * A dead child is looked at first and reaped after: while it is a zombie, its
  * number is its own, and its process group can be killed.

@@ -148,8 +148,6 @@ int listener_shut(struct listener *l);
 /* Lets newcomers in again, whichever process had shut it. */
 void listener_unshut(struct listener *l);
 
-/* --- in the loop -------------------------------------------------------- */
-
 /*
  * An acceptor accepts within a budget in each turn, and rests when descriptors
  * run out. While it is paused, one acceptor_take() fills a place that becomes

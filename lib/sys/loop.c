@@ -379,8 +379,6 @@ loop_lasts(const struct loop *l)
 	return l->clock.now(l->clock.arg) - l->now;
 }
 
-/* --- threads ---------------------------------------------------------- */
-
 int
 thread_start(const char *name, size_t stack_size, void *(*run)(void *),
     void *arg, pthread_t *out)

@@ -20,8 +20,6 @@
 
 #include "core/tstamp.h"
 
-/* --- the clock -------------------------------------------------------- */
-
 /* Now, as all but tests in virtual time have it: CLOCK_MONOTONIC. */
 static inline tstamp
 clock_now(void)
@@ -41,8 +39,6 @@ clock_timespec(tstamp at)
 		.tv_nsec = (long)(at % TSPAN_SECONDS(1)),
 	};
 }
-
-/* --- timers ----------------------------------------------------------- */
 
 /*
  * Timers, embedded in the structs of their users and fired by the loop, the
@@ -299,8 +295,6 @@ bool watch_exited(struct watch *, pid_t, tstamp now);
  * the latest call, and what it saw before the latest one.
  */
 bool watch_saw(struct watch *, struct watch_sight *out);
-
-/* --- threads ---------------------------------------------------------- */
 
 /*
  * Starts a thread that gets no signals: these are the loop's, and a broken pipe

@@ -97,8 +97,6 @@ int procinfo_memory(int fd, uint64_t *out);
  */
 int procinfo_oom_kills(unsigned long *out);
 
-/* --- where a process hangs -------------------------------------------- */
-
 /*
  * The system call its first thread is in, and where in the kernel it waits. The
  * process's memory is not read: the lock of that may be what it hangs on.

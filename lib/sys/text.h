@@ -59,11 +59,9 @@ void text_escaped(struct text *t, const char *s, size_t len);
  */
 size_t text_char_length(const char *p, size_t len);
 
-/* --- "is X meant?": the known name nearest to a mistyped word --------- */
-
 /*
- * The nearest of the names, which end with NULL, by letters that are changed,
- * added, left out or swapped with their neighbour; NULL: none is near.
+ * For "is X meant?": the nearest of the names, which end with NULL, by letters
+ * that are changed, added, left out or swapped; NULL: none is near.
  */
 const char *suggest_nearest(const char *word, const char *const *names);
 
