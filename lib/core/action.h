@@ -2,9 +2,8 @@
 #define CORE_ACTION_H
 
 /*
- * Actions: what the core wants done, oldest first.  The driver of the core
- * takes them out with pool_next_action() and carries each out at once, or
- * tells the core that it could not (pool_hand_failed(), pool_spawn_failed()).
+ * Actions: what the core wants done.  The caller of pool_next_action() carries
+ * each out, or tells that it could not, as by pool_hand_failed().
  */
 
 #include <stdint.h>

@@ -81,6 +81,31 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 	return true;
 }
 
+/* Counts the session of a connection that a process has, and frees that. */
+static void
+pool_session_end(struct pool *p, uint32_t conn, enum session_end end)
+{
+	struct process *x = &p->processes[p->conns[conn].process];
+	struct app *a = &p->apps[x->app];
+	tspan took = p->now - p->conns[conn].begun;
+
+	if (end == SESSION_LOST) {
+		a->figures.lost++;
+	} else {
+		if (end == SESSION_DONE)
+			a->figures.completed++;
+		else
+			a->figures.parked++;
+		/* An old process proves nothing of the new ones. */
+		if (x->stamp > a->rollout.stamp)
+			app_served(a, x);
+		app_measure(a, took, p->now);
+	}
+	canary_session(p, x, end == SESSION_LOST, took);
+	queue_free(p, conn);
+	x->requests++;
+}
+
 bool
 pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
     enum session_end end, tstamp now)
@@ -92,21 +117,7 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	if (conn >= p->nconns || p->conns[conn].state != CONN_HANDED ||
 	    p->conns[conn].process != process)
 		return false;
-	if (end == SESSION_LOST) {
-		a->figures.lost++;
-	} else {
-		if (end == SESSION_DONE)
-			a->figures.completed++;
-		else
-			a->figures.parked++;
-		/* An old process proves nothing of the new ones. */
-		if (x->stamp > a->rollout.stamp)
-			app_served(a, x);
-		app_measure(a, now - p->conns[conn].begun, now);
-	}
-	canary_session(p, x, end == SESSION_LOST, now - p->conns[conn].begun);
-	queue_free(p, conn);
-	x->requests++;
+	pool_session_end(p, conn, end);
 	x->used = p->now;
 	x->cooling = false;
 	(void)process_event(p, process, PROCESS_DONE);
@@ -297,28 +308,18 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint32_t app = x->app, c;
+	uint32_t app = x->app;
 	bool failed =
 	    x->asked && (x->end == END_FAIL || x->end == END_NONSENSE);
 	bool done = a->options.exit_ends && x->exited && !failed;
 
 	settle_at(p, now);
-	while ((c = x->conns.first) != ILIST_NONE) {
-		if (!done) {
-			a->figures.lost++;
-		} else {
-			a->figures.completed++;
-			x->requests++;
-			app_measure(a, now - p->conns[c].begun, now);
-		}
-		canary_session(p, x, !done, now - p->conns[c].begun);
-		/* A session proves here what other apps prove by age. */
-		if (done && x->stamp > a->rollout.stamp) {
-			app_served(a, x);
-			app_forgive(a);
-		}
-		queue_free(p, c);
-	}
+	/* A session proves here what other apps prove by age. */
+	if (done && !ilist_empty(&x->conns) && x->stamp > a->rollout.stamp)
+		app_forgive(a);
+	while (!ilist_empty(&x->conns))
+		pool_session_end(
+		    p, x->conns.first, done ? SESSION_DONE : SESSION_LOST);
 	process_free(p, process);
 	settle_app(p, app);
 }

@@ -60,16 +60,6 @@ rollout_replace(struct pool *p, uint32_t app)
 #define CANARY_MIN_LOST 2
 #define CANARY_MIN_SLOW 5
 
-static void
-canary_begin(struct pool *p, struct app *a)
-{
-	a->rollout.canary = (struct app_canary){
-		.processes = MIN(a->options.canary.processes, app_ready(a)),
-		.slow =
-		    CANARY_TIMES * window_share(&a->session_time, 0.99, p->now),
-	};
-}
-
 static bool
 canary_is_worse(const struct app_canary *c, uint64_t new, uint64_t old)
 {
@@ -145,11 +135,14 @@ rollout_add(struct pool *p, uint32_t app, uint32_t process)
 {
 	struct app *a = &p->apps[app];
 
-	if (process == ILIST_NONE)
-		canary_begin(p, a);
-	else if (!app_rolling(a))
-		a->rollout.canary = (struct app_canary){ 0 };
 	if (process == ILIST_NONE || !app_rolling(a)) {
+		a->rollout.canary = (struct app_canary){ 0 };
+		if (process == ILIST_NONE) {
+			a->rollout.canary.processes =
+			    MIN(a->options.canary.processes, app_ready(a));
+			a->rollout.canary.slow = CANARY_TIMES *
+			    window_share(&a->session_time, 0.99, p->now);
+		}
 		a->rollout.ready = app_ready(a);
 		rollout_set(p, app, ROLLOUT_UNDER_WAY,
 		    MAX(rollout_surge(a), a->rollout.canary.processes));

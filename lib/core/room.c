@@ -1,10 +1,9 @@
 /*
- * The lists of an app's processes: which have room.
+ * The lists of an app's processes: which have room; see enum app_home.
  *
- * A ready process with room is on the room list of as many sessions as it
- * has; see app.h.  `lowest` never lies above a list that has a process: a
- * process that is given a connection moves one list up, so finding the next
- * process looks at one list, rarely at more.
+ * `lowest` never lies above a list that has a process: a process that is given
+ * a connection moves one list up, so finding the next process looks at one
+ * list, rarely at more.
  */
 
 #include <assert.h>

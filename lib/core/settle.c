@@ -1,7 +1,4 @@
-/*
- * Settling: a fact notes what happened and then settles the app it concerns,
- * which hands out what waits, and starts and stops what is due.
- */
+/* Settling: what waits is handed out, what is due is started and stopped. */
 
 #include <assert.h>
 
