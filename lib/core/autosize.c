@@ -51,18 +51,12 @@ autosize_claim(const struct autosize *a, bool may_be)
 	return MAX(n * size, (double)a->own);
 }
 
-/* Bytes of which a rising ceiling makes no use. */
-static double
-autosize_doubt(const struct autosize_box *box)
-{
-	return (double)(autosize_reserve(box) / DOUBT_PART);
-}
-
 /* Sets a ceiling where `left` bytes are left for more processes. */
 static void
 autosize_set(const struct autosize_box *box, struct autosize *a, double left)
 {
-	double room = (double)(box->memory - autosize_reserve(box));
+	double reserve = (double)autosize_reserve(box);
+	double room = (double)box->memory - reserve;
 	double bytes = MAX(a->processes * (double)a->size + left, 0);
 	uint32_t n = 0;
 
@@ -70,7 +64,7 @@ autosize_set(const struct autosize_box *box, struct autosize *a, double left)
 	a->others = (uint64_t)MAX(room - bytes, 0);
 	for (int doubt = 1; doubt >= 0; doubt--) {
 		double fits =
-		    (bytes - doubt * autosize_doubt(box)) / (double)a->size;
+		    (bytes - doubt * reserve / DOUBT_PART) / (double)a->size;
 
 		a->by_memory = (uint32_t)MAX(MIN(fits, UINT32_MAX), 0);
 		a->by_processors = autosize_processors(
@@ -91,8 +85,8 @@ void
 autosize_step(const struct autosize_box *box, struct autosize *first,
     struct autosize *all)
 {
-	double left =
-	    (double)(box->memory - autosize_reserve(box)) - (double)box->used;
+	double reserve = (double)autosize_reserve(box);
+	double left = (double)box->memory - reserve - (double)box->used;
 	double claims = 0, shared = 0, fair;
 	uint32_t sharers = 0;
 	bool starves = false;
@@ -124,7 +118,8 @@ autosize_step(const struct autosize_box *box, struct autosize *first,
 	for (struct autosize *a = first; a != NULL; a = a->next)
 		starves = starves ||
 		    (a->set && a->starves && autosize_claim(a, false) < fair &&
-			left / sharers < (double)a->size + autosize_doubt(box));
+			left / sharers <
+			    (double)a->size + reserve / DOUBT_PART);
 	for (struct autosize *a = first; a != NULL; a = a->next) {
 		double needed = autosize_claim(a, false), more;
 

@@ -1,5 +1,7 @@
 /* Text that grows up to a bound. */
 
+#include <sys/param.h>
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,32 +186,25 @@ text_escaped(struct text *t, const char *s, size_t len)
 static unsigned
 suggest_distance(const char *a, const char *b)
 {
-	unsigned rows[3][WORD_MAX_LEN + 1];
-	unsigned *before = rows[0], *above = rows[1], *row = rows[2], *spare;
+	/* Of the beginnings of a and b that have so many letters. */
+	unsigned d[WORD_MAX_LEN + 1][WORD_MAX_LEN + 1];
 	size_t a_len = strlen(a), b_len = strlen(b);
 
 	if (a_len > WORD_MAX_LEN || b_len > WORD_MAX_LEN)
 		return WORD_MAX_LEN;
 	for (unsigned j = 0; j <= b_len; j++)
-		above[j] = j;
+		d[0][j] = j;
 	for (unsigned i = 1; i <= a_len; i++) {
-		row[0] = i;
+		d[i][0] = i;
 		for (unsigned j = 1; j <= b_len; j++) {
-			row[j] = above[j - 1] + (a[i - 1] != b[j - 1]);
-			if (above[j] + 1 < row[j])
-				row[j] = above[j] + 1;
-			if (row[j - 1] + 1 < row[j])
-				row[j] = row[j - 1] + 1;
+			d[i][j] = MIN(d[i - 1][j - 1] + (a[i - 1] != b[j - 1]),
+			    MIN(d[i - 1][j], d[i][j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
-			    a[i - 2] == b[j - 1] && before[j - 2] + 1 < row[j])
-				row[j] = before[j - 2] + 1;
+			    a[i - 2] == b[j - 1])
+				d[i][j] = MIN(d[i][j], d[i - 2][j - 2] + 1);
 		}
-		spare = before;
-		before = above;
-		above = row;
-		row = spare;
 	}
-	return above[b_len];
+	return d[a_len][b_len];
 }
 
 const char *
