@@ -9,6 +9,9 @@
  * app_mark).  The policies (places.c to sizing.c) decide how many processes
  * there are, and which of them go.  settle.c runs what a fact calls for; the
  * facts themselves, core/pool.h, are above all.
+ *
+ * With `act` a function does what is due, without it tells when something will
+ * be, and changes nothing.
  */
 
 #include <sys/param.h>
@@ -137,10 +140,7 @@ void process_free(struct pool *p, uint32_t process);
 /* The process was another daemon's: it is counted, and put on its list. */
 bool process_put_back(struct pool *p, uint32_t process);
 
-/*
- * With act does what is due in its life, without it tells when something will
- * be: the deadline that process_arm() sets anew when that moves.
- */
+/* What is due in its life; process_arm() sets its deadline anew. */
 tstamp process_live(struct pool *p, uint32_t process, bool act);
 void process_arm(struct pool *p, uint32_t process);
 
@@ -175,10 +175,9 @@ void queue_forget_locks(struct pool *p, uint32_t app);
 void queue_change(struct pool *p, uint32_t app, const struct app_options *o);
 
 /*
- * Steps of settling have `act`: with it they do what is due, without it they
- * tell when something will be, and change nothing.  This one hands out what
- * waits, takes back what was prefetched and could be served elsewhere, refuses
- * what waited for queue_timeout, asks for as many locks as there are places.
+ * Hands out what waits, takes back what was prefetched and could be served
+ * elsewhere, refuses what waited for queue_timeout, asks for as many locks as
+ * there are places.
  */
 tstamp queue_step(struct pool *p, uint32_t app, unsigned marks, bool act);
 
@@ -281,12 +280,14 @@ bool sizing_is_over(const struct pool *p, const struct app *a);
 /* Stops what was idle for too long, is over a ceiling, or was marked. */
 tstamp sizing_shrink(struct pool *p, uint32_t app, bool act);
 
-/*
- * Starts what the app's minimum and its waiters call for, and one of min_idle
- * if one is missing long enough; and updates the load estimate.
- */
-tstamp sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act);
+/* Starts what the minimum, the waiters and the beginning call for. */
+tstamp sizing_grow(struct pool *p, uint32_t app, bool act);
+
+/* Starts one of min_idle if one is missing long enough. */
 tstamp sizing_spare(struct pool *p, uint32_t app, bool act);
+
+/* Updates the load estimate, and starts a process or marks one by it. */
+tstamp sizing_load(struct pool *p, uint32_t app, bool act);
 
 /* Estimates the need; with target_wait starts or stops by it. */
 tstamp sizing_promise(struct pool *p, uint32_t app, bool act);

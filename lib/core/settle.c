@@ -173,10 +173,13 @@ settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
 		at = tstamp_min(at, sizing_shrink(p, app, act));
 	if (a->outdated > 0 || a->rollout.surge > 0)
 		at = tstamp_min(at, rollout_step(p, app, act));
-	if (MARKED(a, marks, MARK_MORE | MARK_FEWER | MARK_LOAD) ||
-	    a->options.limited || a->prefetched.count > 0 ||
-	    a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH)
-		at = tstamp_min(at, sizing_grow(p, app, marks, act));
+	if (MARKED(a, marks, MARK_MORE) || a->options.limited ||
+	    a->prefetched.count > 0)
+		at = tstamp_min(at, sizing_grow(p, app, act));
+	if (a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH)
+		at = tstamp_min(at, sizing_spare(p, app, act));
+	if (MARKED(a, marks, MARK_FEWER | MARK_LOAD))
+		at = tstamp_min(at, sizing_load(p, app, act));
 	if (app_has_need(a) &&
 	    MARKED(a, marks, MARK_LOAD | (MARK_FEWER & ~MARK_ROOM)))
 		at = tstamp_min(at, sizing_promise(p, app, act));

@@ -369,9 +369,8 @@ sizing_growth_due(const struct pool *p, uint32_t app, uint32_t demand,
 	return bounds_lasting(a) == 0 || *late_out ? 0 : sizing_paced(p, app);
 }
 
-/* Starts what the minimum, the waiters and the beginning call for. */
-static tstamp
-sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
+tstamp
+sizing_grow(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
 	struct app_growing *g = &a->growing;
@@ -461,26 +460,18 @@ sizing_spare(struct pool *p, uint32_t app, bool act)
 }
 
 tstamp
-sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
+sizing_load(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
 	struct app_shrinking *s = &a->shrinking;
 	const struct app_options *o = &a->options;
-	tstamp at = TSTAMP_NEVER, due = TSTAMP_NEVER;
+	tstamp due = TSTAMP_NEVER;
 
-	if (MARKED(a, marks, MARK_MORE) || a->options.limited ||
-	    a->prefetched.count > 0)
-		at = sizing_grow_waiting(p, app, act);
-	if (a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH)
-		at = tstamp_min(at, sizing_spare(p, app, act));
-	if (!MARKED(a, marks, MARK_FEWER | MARK_LOAD))
-		return at;
 	if (!app_has_jobs(a) && !app_is_ending(a) &&
 	    (!load_at_rest(&a->load) || sizing_is_needless(p, a)))
 		due = tstamp_add(a->load.updated, o->load.update_interval);
 	if (!act || due > p->now)
-		return tstamp_min(at, due);
-	/* The new estimate starts a process, or marks one. */
+		return due;
 	load_update(&a->load, o->load.gain, o->load.update_interval, p->now);
 	if (o->target_wait == 0 && bounds_kept(p, a) && !a->renewing &&
 	    !bounds_paused(p, a) && a->in_state[PROCESS_STARTING] == 0 &&
