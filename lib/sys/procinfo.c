@@ -92,19 +92,14 @@ procinfo_parse(int fd, struct procinfo *out)
 	const tspan tick = TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK);
 	long long pages;
 
-	if (procinfo_slurp(fd, stat, sizeof(stat)) == -1) {
-		if (errno == ENOENT)
-			errno = ESRCH;
+	if (procinfo_slurp(fd, stat, sizeof(stat)) == -1)
 		return -1;
-	}
 	fields = strrchr(stat, ')');
 	if (fields == NULL || sscanf(stat, "%d", &out->pid) != 1 ||
 	    sscanf(fields + 1, STAT_FIELDS, &out->state, &out->parent,
 		&out->terminal, &user, &system, &ended_user, &ended_system,
-		&out->threads, &pages) != 9) {
-		errno = EPROTO;
+		&out->threads, &pages) != 9)
 		return -1;
-	}
 	out->rss = (int64_t)pages * sysconf(_SC_PAGESIZE);
 	out->cpu = (tspan)(user + system) * tick;
 	out->cpu_ended = (tspan)(ended_user + ended_system) * tick;
@@ -143,11 +138,8 @@ procinfo_folder(pid_t pid, bool child)
 	struct procinfo info;
 	int folder;
 
-	if (child) {
-		errno = ECHILD;
-		if (procinfo_children(parent, &pid, 1) != 1)
-			return -1;
-	}
+	if (child && procinfo_children(parent, &pid, 1) != 1)
+		return -1;
 	folder = procinfo_open(PROC, O_PATH | O_DIRECTORY, "%d", (int)pid);
 	/* The number may be another process's by now. */
 	if (child && folder != -1 &&
@@ -155,7 +147,6 @@ procinfo_folder(pid_t pid, bool child)
 		    -1 ||
 		info.parent != parent)) {
 		close(folder);
-		errno = ECHILD;
 		return -1;
 	}
 	return folder;
@@ -254,10 +245,8 @@ procinfo_memory(int fd, uint64_t *out)
 		return -1;
 	statm[n] = '\0';
 	/* The second field, a number of pages. */
-	if (sscanf(statm, "%*s %llu", &pages) != 1) {
-		errno = EPROTO;
+	if (sscanf(statm, "%*s %llu", &pages) != 1)
 		return -1;
-	}
 	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
@@ -341,7 +330,6 @@ procinfo_oom_kills(unsigned long *out)
 	while (!found && fgets(line, sizeof(line), in) != NULL)
 		found = sscanf(line, "oom_kill %lu", out) == 1;
 	(void)fclose(in);
-	errno = ENOENT;
 	return found ? 0 : -1;
 }
 

@@ -8,10 +8,7 @@
 
 #include "core/tstamp.h"
 
-/*
- * Processes as proc(5) tells of them. On failure errno is ESRCH if there is no
- * such process, EACCES or EPERM if it may not be seen.
- */
+/* Processes as proc(5) tells of them. */
 
 struct procinfo {
 	pid_t pid;
@@ -77,7 +74,8 @@ int procinfo_usage(pid_t, struct procinfo_usage *out);
 /*
  * Calls found() with the inode number of each socket the process has open, and,
  * polled, with those it waits for by epoll(7), in place of the descriptor -1;
- * which takes long if there are thousands. Returns 0, or -1.
+ * which takes long if there are thousands. Returns 0; or -1, and errno is ESRCH
+ * if there is no such process.
  */
 int procinfo_sockets(pid_t, bool polled,
     void (*found)(void *arg, uint32_t inode, int fd), void *arg);
