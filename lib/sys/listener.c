@@ -157,12 +157,8 @@ out:
 	return rc;
 }
 
-/* The second name of our file; false: it is too long. */
-static bool
-file_spare(const char *path, char out[PATH_MAX])
-{
-	return snprintf(out, PATH_MAX, "%s.spare", path) < PATH_MAX;
-}
+/* The second name of our file; a path that we could bind leaves room for it. */
+#define SPARE "%s.spare"
 
 /* Both names. The second goes first: nobody puts the file back meanwhile. */
 static void
@@ -171,8 +167,8 @@ file_remove(const char *path, const struct listener_file *ours)
 	char spare[PATH_MAX];
 	struct stat st;
 
-	if (file_spare(path, spare) && lstat(spare, &st) == 0 &&
-	    file_is_ours(&st, ours))
+	(void)snprintf(spare, sizeof(spare), SPARE, path);
+	if (lstat(spare, &st) == 0 && file_is_ours(&st, ours))
 		(void)unlink(spare);
 	if (lstat(path, &st) == 0 && file_is_ours(&st, ours))
 		(void)unlink(path);
@@ -182,10 +178,11 @@ bool
 listener_keep(const char *path, const struct listener_file *ours)
 {
 	struct stat st, second;
-	bool there = lstat(path, &st) == 0;
+	bool there = lstat(path, &st) == 0, spared;
 	char spare[PATH_MAX];
-	bool spared = file_spare(path, spare) && lstat(spare, &second) == 0;
 
+	(void)snprintf(spare, sizeof(spare), SPARE, path);
+	spared = lstat(spare, &second) == 0;
 	if (there && !file_is_ours(&st, ours)) {
 		log_warnx("%s: another file took the place of our socket, which"
 			  " no client reaches any more",

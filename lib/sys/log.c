@@ -27,8 +27,6 @@
 /* How often a slow reader is given up, or not, in milliseconds. */
 #define ASK_AGAIN 100
 
-#define SYSLOG_SOCKET "/dev/log"
-
 /*
  * So many bytes are one write(2), and whole in a pipe: the lines that have room
  * in them together, or a piece of one that is longer. A datagram ends there.
@@ -149,8 +147,7 @@ log_prepare(const struct log_spec *spec)
 		break;
 	case LOG_DEST_SYSLOG:
 		s->style.head = LOG_HEAD_SYSLOG;
-		s->path =
-		    strdup(spec->path == NULL ? SYSLOG_SOCKET : spec->path);
+		s->path = strdup(spec->path == NULL ? "/dev/log" : spec->path);
 		break;
 	case LOG_DEST_FILE:
 		/* O_NONBLOCK is for a FIFO, which may have no reader. */
