@@ -99,7 +99,8 @@ note(void *arg, const struct socket_seen *seen)
 	if (seen->state == TCP_LISTEN)
 		k->listens = seen->inode == inode_of(k->of->listener);
 	else if (seen->inode == 0)
-		k->waiting++;
+		/* A closed one stays until its client closes it, too. */
+		k->waiting += seen->state != TCP_FIN_WAIT2;
 	else if (k->count < 16)
 		k->inodes[k->count++] = seen->inode;
 	return true;
