@@ -48,7 +48,7 @@ try_all(void *arg)
 	struct conf *conf;
 
 	(void)arg;
-	for (size_t left = 0; left < 64 * MEGABYTE; left += MEGABYTE / 2) {
+	for (size_t left = 0; left < 64 * MEGABYTE; left += MEGABYTE) {
 		conf = load_with(left, &report);
 		if (left < MEGABYTE || left >= 60 * MEGABYTE)
 			CHECK((conf != NULL) == (left >= MEGABYTE));
