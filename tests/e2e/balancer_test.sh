@@ -86,17 +86,18 @@ pools() {
 	    -e '/^frontend stats/,$d' -e 's/inter 1s/inter 400ms/' \
 	    -e "s,^global,&\n	stats socket $DIR/haproxy.sock level admin," \
 	    contrib/haproxy/haproxy.cfg >"$DIR/haproxy.cfg"
+	printf '%s\n' 'frontend stats' "bind $DIR/haproxy.http" 'mode http' \
+	    'stats enable' 'stats uri /' >>"$DIR/haproxy.cfg"
 	start_process haproxy -db -f "$DIR/haproxy.cfg" >>"$DIR/log" 2>&1
 	await server_is UP web
 }
 
 # column NAME APP: of its server a, as HAProxy has it.
 column() {
-	socket_client "unix:$DIR/haproxy.sock" \
-	    's.sendall(b"show stat\n")' \
-	    'rows = [row.split(",") for row in read().decode().splitlines()]' \
-	    "print(*[row[rows[0].index('$1')] for row in rows" \
-	    "    if row[:2] == ['$2', 'a']])"
+	http_get --unix-socket "$DIR/haproxy.http" 'http://x/;csv' |
+	    awk -F , -v "name=$1" -v "app=$2" '
+		NR == 1 { while ($(++column) != name) {} }
+		$1 == app && $2 == "a" { print $column }'
 }
 
 # server_is STATUS APP: for await. HAProxy takes a server for UP before the first
