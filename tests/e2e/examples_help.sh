@@ -102,14 +102,16 @@ get() {
 	curl -sSf --max-time "$LIMIT" "$URL/${1:-page.php}" 2>&1
 }
 
-# assert_restarts [PATH [OPTION-OF-wrk...]]: all processes are replaced, twice,
-# while wrk asks for a page; none of its requests fails.
+# assert_restarts COUNT [PATH [OPTION-OF-wrk...]]: wrk asks for a page until COUNT
+# requests are answered, and while all processes are replaced, twice; none fails.
 assert_restarts() {
-	restarts_url=$URL/${1:-page.php}
-	[ $# -eq 0 ] || shift
-	start_process wrk -t 1 -c 8 -d 600 --timeout "${LIMIT}s" "$@" \
+	restarts_count=$1 restarts_url=$URL/${2:-page.php}
+	shift $(($# < 2 ? 1 : 2))
+	start_process wrk -t 1 -c 4 -d 600 --timeout "${LIMIT}s" "$@" \
 	    "$restarts_url" >"$DIR/wrk" 2>&1
 	restarts_load=$STARTED
+	wait_for $((6 * LIMIT)) has_answers "$restarts_count" ||
+	    fail "after $(answers): $(cat "$DIR/wrk")"
 	for round in 1 2; do
 		await has_answers $(($(answers) + 20))
 		assertTrue "$round" "ctl restart $APP >'$DIR/told' 2>&1"

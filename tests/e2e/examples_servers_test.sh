@@ -60,7 +60,7 @@ testNginxIsReplacedUnderLoadWithoutAFailedRequest() {
 	serve_nginx
 	assertContains "$(get)" page
 	assertTrue ping "ctl ping nginx >'$DIR/ping'"
-	assert_restarts page.php -H 'Connection: close'
+	assert_restarts 20 page.php -H 'Connection: close'
 	stops_well
 	assertEquals 'files of processes' '' \
 	    "$(find "$DIR" -name 'nginx-*.pid')"
