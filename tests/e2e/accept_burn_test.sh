@@ -1,10 +1,10 @@
 #!/bin/sh
-# handoff = accept: sixteen programs that use all of one processor, half of them
+# handoff = accept: eight programs that use all of one processor, half of them
 # suspended, and a native app that has to live on the same processor.
 
 . tests/e2e/accept_help.sh
 
-PROGRAMS=16
+PROGRAMS=8
 
 # The daemon and all it starts have one processor.
 more_setup() {
@@ -75,11 +75,11 @@ assert_all_burned() {
 	assert_accounts web
 }
 
-# native_p50 NAME: microseconds in which half of 200 clients of the native app
+# native_p50 NAME: microseconds in which half of 100 clients of the native app
 # are answered, in $P50; all of them are.
 native_p50() {
-	flood --unix "$DIR/native.sock" --rate 100 --count 200 \
-	    --timeout "$LIMIT" --max lost=0 --min answered=200 \
+	flood --unix "$DIR/native.sock" --rate 100 --count 100 \
+	    --timeout "$LIMIT" --max lost=0 --min answered=100 \
 	    >"$DIR/flood.$1" 2>&1 || fail "$1: $(cat "$DIR/flood.$1")"
 	P50=$(sed -n 's/.* p50=\([0-9.]*\).*/\1/p' "$DIR/flood.$1" |
 	    awk '{ printf "%d", $1 * 1000000 }')
@@ -87,7 +87,7 @@ native_p50() {
 
 # ---------------------------------------------------------------- facts
 
-# Eight programs want the same processor, and the daemon has sixteen sessions at
+# Four programs want the same processor, and the daemon has eight sessions at
 # which nothing moves. A second is what a machine that does much else may add;
 # the median is compared, because a machine may also stand still for a second.
 testANativeAppBesideBurningProgramsKeepsItsHandoverTimes() {

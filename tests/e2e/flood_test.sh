@@ -5,7 +5,7 @@
 
 # A sanitizer makes all of this several times slower.
 if [ "${SLOW:-1}" -eq 1 ]; then
-	FLOOD=${FLOOD:-40000} KILLS=0.01 RELOADS=0.05
+	FLOOD=${FLOOD:-20000} KILLS=0.01 RELOADS=0.05
 else
 	FLOOD=${FLOOD:-10000} KILLS=0.1 RELOADS=0.2
 fi

@@ -53,7 +53,7 @@ has_pages() {
 
 testADancer2ApplicationAnswersEveryRequestThroughAReload() {
 	has_pages || return 0
-	REQUESTS=$((1500 / SLOW))
+	REQUESTS=$((600 / SLOW))
 	pages </dev/null
 	pool_start
 	ask_often
@@ -75,7 +75,7 @@ come_from_the_template() {
 
 testADancer2ApplicationIsLoadedOnceAndForked() {
 	has_pages || return 0
-	REQUESTS=$((600 / SLOW))
+	REQUESTS=$((400 / SLOW))
 	pages <<-EOF
 	template = true
 	EOF

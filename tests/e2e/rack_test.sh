@@ -88,14 +88,14 @@ assert_reload_is_unnoticed() {
 
 testNoRequestFailsInAReload() {
 	serves </dev/null || return 0
-	assert_reload_is_unnoticed 1500
+	assert_reload_is_unnoticed 600
 }
 
 testNoRequestFailsInAReloadWhileConnectionsAreParked() {
 	serves <<-EOF || return 0
 	keep_alive = true
 	EOF
-	assert_reload_is_unnoticed 1500 --keep
+	assert_reload_is_unnoticed 600 --keep
 }
 
 testNoRequestFailsInAReloadOfATemplate() {
@@ -103,7 +103,7 @@ testNoRequestFailsInAReloadOfATemplate() {
 	template = true
 	EOF
 	assertEquals 2 "$(status apps sinatra template forked)"
-	assert_reload_is_unnoticed 1000
+	assert_reload_is_unnoticed 400
 	assertFalse 'no template failed' "said 'processes are started without it'"
 }
 

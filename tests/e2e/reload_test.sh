@@ -2,7 +2,7 @@
 # SIGHUP and apppoolctl reload: what changes, what stays, and no client is lost.
 
 # Reloads of one kind; a sanitizer sees each leak at once.
-ROUNDS=$((20 / ${SLOW:-1}))
+ROUNDS=$((12 / ${SLOW:-1}))
 
 # web_conf [OPTION-OF-tworker...]: app web with two processes, neither more nor
 # less.

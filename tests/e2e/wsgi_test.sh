@@ -79,15 +79,15 @@ serves_through_a_reload() {
 }
 
 testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
-	serves_through_a_reload 1500 '' || return 0
+	serves_through_a_reload 600 '' || return 0
 }
 
 testAnApplicationOfFlaskServesThroughAReloadOfItsTemplate() {
-	serves_through_a_reload 1000 'template = true' || return 0
+	serves_through_a_reload 400 'template = true' || return 0
 }
 
 testAReloadCostsNoRequestOfClientsThatKeepTheirConnections() {
-	serves_through_a_reload 1000 'keep_alive = true' --keep || return 0
+	serves_through_a_reload 400 'keep_alive = true' --keep || return 0
 	assertContains "$(tail -n 1 "$DIR/crowd")" 'over 8 connections'
 }
 
