@@ -127,14 +127,14 @@ testTheInstalledExamplesStandAlone() {
 }
 
 testTheFoldersInUnitsAndProgramsAreThoseOfTheInstallation() {
-	install_as install DESTDIR="$DIR/other" PREFIX=/opt/pool \
-	    SYSCONFDIR=/opt/etc
-	assertEquals '' "$(grep -rnE '=.*[ =]/(usr|etc)/' \
-	    "$DIR/other/opt/pool/lib/systemd")"
-	assertContains "$("$DIR/other/opt/pool/sbin/apppoold" -h)" \
-	    '(/opt/etc/apppoold/pool.conf)'
-	install_as uninstall DESTDIR="$DIR/other" PREFIX=/opt/pool \
-	    SYSCONFDIR=/opt/etc
+	other=$DIR/other$DIR/prefix
+	install_as install DESTDIR="$DIR/other" PREFIX="$DIR/prefix" \
+	    SYSCONFDIR="$DIR/prefix/etc"
+	assertEquals '' "$(grep -rnE '=.*[ =]/(usr|etc)/' "$other/lib/systemd")"
+	assertContains "$("$other/sbin/apppoold" -h)" \
+	    "($DIR/prefix/etc/apppoold/pool.conf)"
+	install_as uninstall DESTDIR="$DIR/other" PREFIX="$DIR/prefix" \
+	    SYSCONFDIR="$DIR/prefix/etc"
 	assertEquals '' "$(find "$DIR/other" ! -type d)"
 }
 
