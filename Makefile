@@ -127,7 +127,7 @@ E2E_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/e2e/*_test.sh) \
     $(wildcard tests/hostile/*_test.sh))
 # Figures of time, and other programs, in which a sanitizer finds nothing.
 FIGURES_TESTS = $(addprefix tests/e2e/,agreement_test.sh balancer_test.sh \
-    cluster_test.sh hosts_test.sh)
+    cluster_test.sh hosts_test.sh jobs_test.sh)
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
@@ -174,12 +174,12 @@ check-all: tests
 	@tests/run -j $(LANES) $(UNIT_TESTS) $(FUZZERS) $(TREE_TESTS) \
 	    $(E2E_TESTS)
 
-# The same for the sanitizers, in a tree of its own; more than -O1 takes longer
-# to build than it saves.
+# The same for the sanitizers, in a tree of its own; more than -O1, or
+# variables for a debugger (-g), takes longer to build than it saves.
 ASAN = $(BUILD)/asan
 asan: deps
 	@$(MAKE) --no-print-directory BUILD=$(ASAN) BIN=$(ASAN) \
-	    CFLAGS='-O1 -g' SANITIZE=address,undefined BOOTSTRAP=: tests
+	    CFLAGS='-O1 -g1' SANITIZE=address,undefined BOOTSTRAP=: tests
 
 check-asan: asan
 	@tests/run -j $(LANES) BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
@@ -281,6 +281,10 @@ $(OBJ)/%.o: %.c | deps
 $(OBJ)/pic/%.o: %.c | deps
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+
+# Test programs run for moments: -O0 compiles them five times as fast.
+$(addprefix $(OBJ)/tests/,unit/%.o hostile/%.o fuzz/%.o): \
+    ALL_CFLAGS += -O0 -U_FORTIFY_SOURCE
 
 # As a program outside this tree would include <apppool.h>.
 $(OBJ)/contrib/%.o: ALL_CFLAGS += -Ilib/worker
@@ -481,8 +485,18 @@ $(BUILD)/tests/bench/programs/turns.so: tests/bench/preload/turns.c
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) -fPIC -shared \
 	    -MMD -MP -MF $(OBJ)/$(@F).d -o $@ $<
 
-$(BUILD)/shell-check/%: % tests/e2e/lib.sh $(wildcard tests/*/*_help.sh)
+# For each test file shellcheck reads a lib.sh that has the variables, and the
+# functions without their bodies: with these it would take four times as long.
+$(BUILD)/names/tests/e2e/lib.sh: tests/e2e/lib.sh Makefile \
+    $(wildcard tests/*/*_help.sh)
+	@rm -rf $(BUILD)/names && mkdir -p $(BUILD)/names
+	@cp -rs $(CURDIR)/tests $(BUILD)/names && rm $@
+	@{ sed -n 's/^\([a-z_]*()\) {$$/\1 { :; }/p' $< && \
+	    grep -oE '\$$\{?[A-Z][A-Z_]+|\<[A-Z][A-Z_]+=' $< | tr -d '$${=' | \
+	    sort -u | sed 's/.*/&=$$&/'; } >$@
+
+$(BUILD)/shell-check/%: % $(BUILD)/names/tests/e2e/lib.sh
 	@mkdir -p $(@D)
-	@shellcheck $< && : >$@
+	@(cd $(BUILD)/names && shellcheck $(CURDIR)/$<) && : >$@
 
 -include $(shell find $(OBJ) -name '*.d' 2>/dev/null)
