@@ -266,7 +266,7 @@ testAProgramThatIgnoresEveryRequestToEndHarmsNobody() {
 	    with client:
 	        client.sendall(b"got " + client.recv(1000))
 	END
-	starts 'max_processes = 2 stop_timeout = 300ms kill_timeout = 100ms' \
+	starts 'max_processes = 1 stop_timeout = 300ms kill_timeout = 100ms' \
 	    accepts web "$PYTHON" "$DIR/stays.py"
 	for _ in 1 2 3; do
 		kill -TERM "$(status apps web workers 0 pid)"
