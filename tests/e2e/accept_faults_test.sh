@@ -145,7 +145,7 @@ testAConnectionThatTheProgramWasNotGivenGoesToTheNext() {
 testAPrefetchedConnectionThatTheProgramWasNotGivenIsCounted() {
 	not_given 'prefetch = 1'
 	assertEquals '' "$(cat "$DIR/answer")"
-	assertEquals '1 0' "$(status apps web lost,retaken)"
+	await status_is '1 0' apps web lost,retaken
 	assert_accounts web
 }
 
