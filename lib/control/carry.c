@@ -38,14 +38,12 @@ client_is_carried(const struct client *cl)
 
 /* A client that does not read its answer is not waited for: it is cut off. */
 static const char *
-clients_unquiet(const struct supervisor *s, const struct group *g)
+clients_busy(const struct supervisor *s)
 {
 	struct control *all = s->control_arg;
 	const struct client *cl;
 	tstamp now = loop_now(&s->loop);
 
-	if (g != NULL)
-		return NULL;
 	if (all->dump != NULL)
 		return "the state is being dumped";
 	TAILQ_FOREACH(cl, &all->list, next)
@@ -104,15 +102,14 @@ clients_carry(struct carry *c)
 /* --- after ---------------------------------------------------------------- */
 
 static bool
-control_restore(struct carry *c, uint32_t of, void *record)
+control_restore(struct carry *c, struct group *g, void *record)
 {
-	struct control *all = c->sup->control_arg, *row = record;
+	struct control *all = c->sup->control_arg;
 
-	(void)of;
-	if (!carry_listener(&row->acceptor.listener))
+	(void)g;
+	if (!carry_copy(c, all, record) ||
+	    !carry_listener(&all->acceptor.listener))
 		return false;
-	all->acceptor.listener = row->acceptor.listener;
-	row->acceptor.listener.path = NULL;
 	acceptor_start(&all->acceptor);
 	return true;
 }
@@ -122,13 +119,12 @@ static const struct carry_field control_fields[] = { CARRY_LISTENER(
 
 static const struct carry_kind control_kind = { .name = "control",
 	CARRY_KIND(struct control, control_fields),
-	.outside = true,
 	.restore = control_restore,
 	.put = clients_carry,
-	.unquiet = clients_unquiet };
+	.busy = clients_busy };
 
 static bool
-client_restore(struct carry *c, uint32_t of, void *record)
+client_restore(struct carry *c, struct group *g, void *record)
 {
 	struct carried_client *row = record;
 	struct control *all = c->sup->control_arg;
@@ -136,7 +132,7 @@ client_restore(struct carry *c, uint32_t of, void *record)
 	const char *wrong = NULL;
 	size_t len = row->line == NULL ? 0 : strlen(row->line);
 
-	(void)of;
+	(void)g;
 	if (cl == NULL)
 		return false;
 	c->client = cl;
@@ -177,17 +173,16 @@ static const struct carry_field client_fields[] = {
 
 static const struct carry_kind client_kind = { .name = "client",
 	CARRY_KIND(struct carried_client, client_fields),
-	.outside = true,
 	.restore = client_restore };
 
 static bool
-target_restore(struct carry *c, uint32_t of, void *record)
+target_restore(struct carry *c, struct group *g, void *record)
 {
 	struct client *cl = c->client;
 	struct targets *t;
 	size_t n = cl == NULL || cl->targets == NULL ? 0 : cl->targets->len;
 
-	(void)of;
+	(void)g;
 	t = cl == NULL
 	    ? NULL
 	    : realloc(cl->targets, sizeof(*t) + (n + 1) * sizeof(t->list[0]));
@@ -195,9 +190,9 @@ target_restore(struct carry *c, uint32_t of, void *record)
 		return false;
 	cl->targets = t;
 	memset(&t->list[n], 0, sizeof(t->list[n]));
-	carry_copy(CARRIED_TARGET, &t->list[n], record);
 	t->len = n + 1;
-	return t->list[n].app < c->sup->pool.napps;
+	return carry_copy(c, &t->list[n], record) &&
+	    t->list[n].app < c->sup->pool.napps;
 }
 
 #define F(m) CARRY(struct target, m)
@@ -208,7 +203,6 @@ static const struct carry_field target_fields[] = { F(app), F(app_stamp),
 
 static const struct carry_kind target_kind = { .name = "target",
 	CARRY_KIND(struct target, target_fields),
-	.outside = true,
 	.restore = target_restore };
 
 void

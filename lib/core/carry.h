@@ -25,6 +25,8 @@ enum carry_type {
 	CARRY_DESCRIPTOR, /* an int; -1: none */
 	CARRY_CHARS, /* an array, ended by a NUL */
 	CARRY_STRING, /* a char *, owned; NULL: none */
+	CARRY_DEADLINE, /* of a timer, which is set when it is restored */
+	CARRY_EVENTS, /* of a descriptor, which are waited for likewise */
 };
 
 /* A member of a struct, or an array of n numbers that is one. */

@@ -269,13 +269,7 @@ group_remains(const struct group *g, const struct conf_app *app)
 }
 
 struct group *
-group_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
-{
-	return group_restore(s, conf, ILIST_NONE, now);
-}
-
-struct group *
-group_restore(
+group_new(
     struct supervisor *s, const struct conf_app *conf, uint32_t app, tstamp now)
 {
 	struct group *g = calloc(1, sizeof(*g));
@@ -363,23 +357,29 @@ group_free(struct group *g)
 	free(g);
 }
 
+void
+group_configure(struct group *g, tstamp now)
+{
+	limiter_configure(g, now);
+	sampling_begin(g, now);
+	if (g->conf->max_auto)
+		autosize_begin(g->sup, now);
+	restart_files_configure(g, now);
+	template_configure(g, now);
+}
+
 /* A group with all its parts, but no listeners; NULL and errno. */
 static struct group *
 apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
-	struct group *g = group_new(s, conf, now);
+	struct group *g = group_new(s, conf, ILIST_NONE, now);
 
 	if (g == NULL)
 		return NULL;
 	if (conf->program.library == NULL)
 		apps_tell_restricted(g);
 	app_cgroup_make(g);
-	limiter_configure(g, now);
-	sampling_begin(g, now);
-	if (conf->max_auto)
-		autosize_begin(s, now);
-	restart_files_configure(g, now);
-	template_configure(g, now);
+	group_configure(g, now);
 	apps_set_title(s);
 	return g;
 }
@@ -434,12 +434,7 @@ apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
 	if (memcmp(&former, &app->cgroup, sizeof(former)) != 0 &&
 	    !g->hold.muted && !g->hold.stopped)
 		app_cgroup_make(g);
-	limiter_configure(g, now);
-	sampling_begin(g, now);
-	if (app->max_auto)
-		autosize_begin(g->sup, now);
-	restart_files_configure(g, now);
-	template_configure(g, now);
+	group_configure(g, now);
 }
 
 bool

@@ -278,35 +278,29 @@ read_members(struct carry *c, const struct carry_kind *k, struct reading *r,
 }
 
 /*
- * The next record, whose kind is that of the one before, *id_inout, or more
- * likely a later one than an earlier one. Its strings are the caller's, also if
- * it is none.
+ * The kind and the number of the next record. The kind is that of the one
+ * before, or more likely a later one than an earlier one.
  */
-static bool
-carry_read_record(struct carry *c, struct reading *r, enum carry_id *id_inout,
-    uint32_t *of_out, void *record)
+static const struct carry_kind *
+carry_read_kind(struct carry *c, struct reading *r)
 {
 	struct reading kind = read_word(r, ' ');
-	enum carry_id id = *id_inout;
 	unsigned tried = 0;
 	int64_t of = -1;
 
-	for (; tried < CARRIED_KINDS && !read_is(&kind, carry_kinds[id]->name);
+	for (;
+	     tried < CARRIED_KINDS && !read_is(&kind, carry_kinds[c->id]->name);
 	     tried++)
-		id = (id + 1) % CARRIED_KINDS;
-	if (tried < CARRIED_KINDS) {
-		fields_clear(carry_kinds[id], record);
-		*id_inout = id;
-	}
+		c->id = (c->id + 1) % CARRIED_KINDS;
 	if (tried == CARRIED_KINDS || *r->at++ != ' ' || !read_number(r, &of) ||
 	    of < 0 || of > UINT32_MAX) {
 		(void)snprintf(c->why, sizeof(c->why),
 		    "a record of %.*s is not known here",
 		    (int)MIN(kind.end - kind.at, 64), kind.at);
-		return false;
+		return NULL;
 	}
-	*of_out = (uint32_t)of;
-	return read_members(c, carry_kinds[id], r, record);
+	c->of = (uint32_t)of;
+	return carry_kinds[c->id];
 }
 
 static void
@@ -325,56 +319,89 @@ carry_free(enum carry_id id, void *record)
 	}
 }
 
-void
-carry_copy(enum carry_id id, void *to, void *record)
+bool
+carry_copy(struct carry *c, void *to, void *record)
 {
-	const struct carry_kind *k = carry_kinds[id];
+	const struct carry_fields *fields = carry_kinds[c->id]->fields;
+	struct loop *loop = &c->sup->loop;
 
-	for (size_t i = 0; i < k->fields->len; i++) {
-		const struct carry_field *f = &k->fields->list[i];
+	for (size_t i = 0; i < fields->len; i++) {
+		const struct carry_field *f = &fields->list[i];
 		char *at = (char *)record + f->offset;
+		char *into = (char *)to + f->offset;
 
-		memcpy((char *)to + f->offset, at, (size_t)f->size * f->n);
-		if (f->type == CARRY_STRING)
-			memset(at, 0, f->size);
+		if (f->type == CARRY_DEADLINE) {
+			struct timer *t = TIMER_OWNER(into, struct timer, at);
+			tstamp when = number_get(f, at);
+
+			if (into == at)
+				t->at = TSTAMP_NEVER;
+			if (!c->dry)
+				timer_set(&loop->timers, t, when);
+		} else if (f->type == CARRY_EVENTS) {
+			struct loop_io *io =
+			    LOOP_OWNER(into, struct loop_io, events);
+			uint32_t events = (uint32_t)number_get(f, at);
+
+			io->events = 0;
+			if (events != 0 && loop_set(loop, io, events) == -1)
+				return false;
+		} else if (into != at) {
+			memcpy(into, at, (size_t)f->size * f->n);
+			if (f->type == CARRY_STRING)
+				memset(at, 0, f->size);
+		}
 	}
+	return true;
+}
+
+/* Reads a record, and restores what it is of. */
+static bool
+carry_restore(struct carry *c, struct reading *r)
+{
+	struct supervisor *s = c->sup;
+	const struct carry_kind *k = carry_read_kind(c, r);
+	struct group *g = NULL;
+	void *record;
+	bool good, made = false;
+
+	/* Nothing follows the end, and all but the head the pool. */
+	if (k == NULL || c->counts[CARRIED_END] > 0 ||
+	    (c->id > CARRIED_POOL && s->pool_memory == NULL) ||
+	    (record = calloc(1, k->fields->size)) == NULL)
+		return false;
+	if (k->of_app && c->of < s->pool.napps)
+		g = s->groups[c->of];
+	fields_clear(k, record);
+	good = read_members(c, k, r, record) && (!k->of_app || g != NULL);
+	if (good && k->restore != NULL && (k->inside || !c->dry)) {
+		good = k->restore(c, g, record);
+		made = good && k->made;
+	}
+	if (good && k->row != NULL)
+		good = k->row->restore(&s->pool, c->of, record);
+	if (made)
+		return carry_copy(c, record, record);
+	carry_free(c->id, record);
+	free(record);
+	return good;
 }
 
 bool
 carry_read(struct carry *c, const char *text, size_t len)
 {
 	struct reading r = { text, text + len };
-	size_t size = 1;
-	enum carry_id id = 0;
-	uint32_t of;
-	void *record;
 	bool good = len > 0 && text[len - 1] == '\n';
 
-	for (size_t i = 0; i < CARRIED_KINDS; i++)
-		size = MAX(size, carry_kinds[i]->fields->size);
-	record = calloc(1, size);
-	if (record == NULL)
-		return false;
 	while (good && r.at < r.end &&
 	    (c->head == NULL || c->counts[CARRIED_STATE] == 0)) {
-		const struct carry_kind *k;
-
-		/* Nothing follows the end, and all but the head the pool. */
-		good = c->counts[CARRIED_END] == 0 &&
-		    carry_read_record(c, &r, &id, &of, record) &&
-		    (id <= CARRIED_POOL || c->sup->pool_memory != NULL);
-		k = carry_kinds[id];
-		if (good && k->restore != NULL && !(c->dry && k->outside))
-			good = k->restore(c, of, record);
-		if (good && k->row != NULL)
-			good = k->row->restore(&c->sup->pool, of, record);
+		good = carry_restore(c, &r);
 		if (!good && c->why[0] == '\0')
 			(void)snprintf(c->why, sizeof(c->why),
-			    "a record of %s cannot be", k->name);
-		carry_free(id, record);
-		c->counts[id]++;
+			    "a record of %s cannot be",
+			    carry_kinds[c->id]->name);
+		c->counts[c->id]++;
 	}
-	free(record);
 	if (good && (c->head != NULL || c->counts[CARRIED_END] == 1))
 		return true;
 	if (c->why[0] == '\0')

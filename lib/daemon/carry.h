@@ -53,23 +53,25 @@ struct worker;
 struct carry_kind {
 	const char *name;
 	const struct carry_fields *fields; /* of the record */
-	/* It is not of the tables in memory: a dry run does not restore it. */
-	bool outside;
+	bool inside; /* of the tables in memory: a dry run restores it, too */
+	bool of_app; /* its number is that of an app */
 	/*
-	 * Takes a record over, with the strings in it that it sets to NULL
-	 * there. False: it cannot be, or why says more. NULL: nothing.
+	 * Takes over the record, of this app. made: all of it, allocated, whose
+	 * timers and descriptors are set then; else what carry_copy() copies.
+	 * False: it cannot be, or why says more. NULL: nothing.
 	 */
-	bool (*restore)(struct carry *c, uint32_t of, void *record);
+	bool (*restore)(struct carry *c, struct group *g, void *record);
+	bool made;
 	const struct carry_row *row; /* restores it after that; or NULL */
 	/* Adds all records of the app; or of the daemon, without any app. */
 	void (*put_app)(struct carry *c, const struct group *g);
 	void (*put)(struct carry *c);
 	/*
-	 * What is under way in the app, or (NULL) in the daemon, and is not
-	 * carried, in words for people; NULL: nothing.
+	 * What is under way in the app, or in the daemon, and is not carried,
+	 * in words for people; NULL: nothing.
 	 */
-	const char *(*unquiet)(
-	    const struct supervisor *s, const struct group *g);
+	const char *(*app_busy)(const struct group *g);
+	const char *(*busy)(const struct supervisor *s);
 };
 
 #define CARRY_KIND(s, table) \
@@ -117,6 +119,8 @@ struct carry {
 	struct carry_state *head; /* this alone is read; NULL: all is */
 	tstamp now;
 	uint32_t counts[CARRIED_KINDS]; /* records so far */
+	enum carry_id id; /* of the record that is read, */
+	uint32_t of; /* and its number */
 	int *fds; /* descriptors in it, owned */
 	size_t nfds;
 	size_t fds_room;
@@ -138,8 +142,11 @@ void carry_put(
 /* Restores the state, or reads its head alone. False: c->why says why not. */
 bool carry_read(struct carry *c, const char *text, size_t len);
 
-/* Copies the members that are carried; strings are taken out of the record. */
-void carry_copy(enum carry_id id, void *to, void *record);
+/*
+ * Copies the members that are carried, and sets timers and descriptors among
+ * them; strings are taken out of the record. False: one cannot be waited for.
+ */
+bool carry_copy(struct carry *c, void *to, void *record);
 
 /* Whether the descriptors in the text stay open when a program is executed. */
 bool carry_keep(const struct carry *c, bool keep);
@@ -150,8 +157,10 @@ void carry_all(struct carry *c);
 /* All has been read; then the pool goes on, unless c->dry. False: c->why. */
 bool carry_complete(struct carry *c);
 
-/* The app of a record; NULL: there is none, and it is refused. */
-struct group *carry_group(const struct carry *c, uint32_t app);
+/* A timer; and a descriptor in the loop. */
+#define CARRY_TIMER(s, m) CARRY_AS(s, m.at, m.at, CARRY_DEADLINE, TSTAMP_NEVER)
+#define CARRY_IO(s, m) \
+	CARRY_FD(s, m.fd), CARRY_AS(s, m.events, m.events, CARRY_EVENTS, 0)
 
 /* An open listener. */
 #define CARRY_LISTENER(s, l) \
@@ -170,11 +179,8 @@ bool carry_listener(struct listener *l);
 
 /* A process of ours that shares a page with us. */
 #define CARRY_HELPER(s, h) \
-	CARRY_FD(s, h.io.fd), CARRY(s, h.io.events), CARRY_FD(s, h.fds[0]), \
-	    CARRY_FD(s, h.fds[1]), CARRY(s, h.began), CARRY(s, h.result.pid)
-
-/* Takes what was read of the process over; false: it has no page. */
-bool helper_restore(struct helper *h, const struct helper *record);
+	CARRY_IO(s, h.io), CARRY_FD(s, h.fds[0]), CARRY_FD(s, h.fds[1]), \
+	    CARRY(s, h.began), CARRY(s, h.result.pid)
 
 /* --- what the other files have of it ---------------------------------------
  */
@@ -192,7 +198,5 @@ extern const struct carry_kind carry_counter, carry_counter_listener;
 
 /* Adds a worker or template, with its output. */
 void worker_carry(struct carry *c, const struct worker *w);
-void output_carry(
-    struct carry *c, const struct group *g, const struct output *o);
 
 #endif

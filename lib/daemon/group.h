@@ -179,12 +179,16 @@ struct group {
 };
 
 /*
- * A group without listeners, known to the pool, for an app of the configuration
- * in force; NULL and errno. pool_app_free() comes behind group_free().
+ * A group without listeners for an app of the configuration in force, which the
+ * pool knows by this number, or (ILIST_NONE) from now on; NULL and errno.
+ * pool_app_free() comes behind group_free().
  */
-struct group *group_new(
-    struct supervisor *s, const struct conf_app *conf, tstamp now);
+struct group *group_new(struct supervisor *s, const struct conf_app *conf,
+    uint32_t app, tstamp now);
 void group_free(struct group *g);
+
+/* The features of the app are as its options say from now on. */
+void group_configure(struct group *g, tstamp now);
 
 /* Whether its ceiling is found by max_processes = auto. */
 static inline bool
@@ -192,10 +196,6 @@ group_is_auto(const struct group *g)
 {
 	return g->conf->max_auto && !g->size.set && !g->closing;
 }
-
-/* The same for an app that the pool knows by this number; ILIST_NONE: not. */
-struct group *group_restore(struct supervisor *s, const struct conf_app *conf,
-    uint32_t app, tstamp now);
 
 /* The group of this name that is not closing; NULL: none. */
 struct group *group_find(const struct supervisor *s, const char *name);

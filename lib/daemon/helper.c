@@ -7,32 +7,34 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/carry.h"
 #include "daemon/state.h"
+
+bool
+helper_map(struct helper *h)
+{
+	void *page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE,
+	    MAP_SHARED, h->fds[1], 0);
+
+	h->page = page == MAP_FAILED ? NULL : page;
+	return h->page != NULL;
+}
 
 /* In the lane. */
 static void
 helper_work(struct lane_job *job)
 {
 	struct helper *h = LOOP_OWNER(job, struct helper, job);
-	void *page = MAP_FAILED;
-	int memory = memfd_create("apppool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 
+	h->fds[1] = memfd_create("apppool", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	/* A page that the process cut off would kill us when read. */
-	if (memory != -1 && ftruncate(memory, (off_t)h->page_size) == 0 &&
-	    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
-		page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE,
-		    MAP_SHARED, memory, 0);
-	if (page == MAP_FAILED) {
-		h->result.stage = CHILD_EXEC;
-		h->result.error = errno;
-	} else {
-		h->page = page;
-		h->fds[1] = memory;
+	if (h->fds[1] != -1 && ftruncate(h->fds[1], (off_t)h->page_size) == 0 &&
+	    fcntl(h->fds[1], F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0 &&
+	    helper_map(h)) {
 		(void)child_spawn(&h->spec, &h->result);
+		return;
 	}
-	if (page == MAP_FAILED && memory != -1)
-		(void)close(memory);
+	h->result.stage = CHILD_EXEC;
+	h->result.error = errno;
 }
 
 static void
@@ -95,26 +97,10 @@ helper_end(struct helper *h)
 		(void)close(h->io.fd);
 		(void)close(h->fds[0]);
 	}
-	if (h->page != NULL) {
+	if (h->page != NULL)
 		(void)munmap(h->page, h->page_size);
+	if (h->fds[1] != -1)
 		(void)close(h->fds[1]);
-	}
 	h->io.fd = h->fds[0] = h->fds[1] = -1;
 	h->page = NULL;
-}
-
-bool
-helper_restore(struct helper *h, const struct helper *record)
-{
-	h->page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE, MAP_SHARED,
-	    record->fds[1], 0);
-	if (h->page == MAP_FAILED) {
-		h->page = NULL;
-		return false;
-	}
-	h->io.fd = record->io.fd;
-	memcpy(h->fds, record->fds, sizeof(h->fds));
-	h->began = record->began;
-	h->result.pid = record->result.pid;
-	return loop_set(&h->sup->loop, &h->io, record->io.events) == 0;
 }

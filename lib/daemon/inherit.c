@@ -13,11 +13,10 @@
 /* --- the daemon, and the pool --------------------------------------------- */
 
 static bool
-daemon_restore(struct carry *c, uint32_t of, void *record)
+daemon_restore(struct carry *c, struct group *g, void *record)
 {
-	(void)of;
-	carry_copy(CARRIED_DAEMON, c->sup, record);
-	return true;
+	(void)g;
+	return carry_copy(c, c->sup, record);
 }
 
 #define F(m) CARRY(struct supervisor, m)
@@ -28,29 +27,26 @@ static const struct carry_field daemon_fields[] = { F(nofile.rlim_cur),
 #undef F
 
 static bool
-pool_restore(struct carry *c, uint32_t of, void *record)
+pool_restore(struct carry *c, struct group *g, void *record)
 {
-	(void)of;
+	(void)g;
 	return reload_inherit(c->sup, record);
 }
 
 static bool
-app_restore(struct carry *c, uint32_t of, void *record)
+app_restore(struct carry *c, struct group *g, void *record)
 {
-	const struct group *g = carry_group(c, of);
-
-	if (g != NULL)
-		size_options(g, &((struct app *)record)->options);
-	return g != NULL;
+	(void)c;
+	size_options(g, &((struct app *)record)->options);
+	return true;
 }
 
 static bool
-accepted_restore(struct carry *c, uint32_t of, void *record)
+accepted_restore(struct carry *c, struct group *g, void *record)
 {
-	if (of >= c->sup->pool.nconns)
-		return false;
-	carry_copy(CARRIED_ACCEPTED, &c->sup->accepted[of], record);
-	return true;
+	(void)g;
+	return c->of < c->sup->pool.nconns &&
+	    carry_copy(c, &c->sup->accepted[c->of], record);
 }
 
 static const struct carry_field accepted_fields[] = { CARRY_FD(
@@ -67,22 +63,22 @@ struct carried_name {
 };
 
 static bool
-name_restore(struct carry *c, uint32_t of, void *record)
+name_restore(struct carry *c, struct group *g, void *record)
 {
 	const struct supervisor *s = c->sup;
 	const struct carried_name *row = record;
 	const struct conf_app *conf;
 	struct conf_report report;
-	struct group *g;
 
-	if (row->name == NULL || of >= s->pool.napps || s->groups[of] != NULL)
+	if (row->name == NULL || c->of >= s->pool.napps ||
+	    s->groups[c->of] != NULL)
 		return false;
 	conf = conf_find_app(s->config, row->name);
 	if (conf != NULL && conf->broken != NULL && !row->broken)
 		(void)snprintf(c->why, sizeof(c->why), "%s cannot run: %s",
 		    row->name, conf->broken);
 	if (conf == NULL || c->why[0] != '\0' ||
-	    (g = group_restore(c->sup, conf, of, c->now)) == NULL)
+	    (g = group_new(c->sup, conf, c->of, c->now)) == NULL)
 		return false;
 	/* One that cannot be loaded any more cannot be gone back to. */
 	if (row->former != NULL)
@@ -102,30 +98,16 @@ static const struct carry_field name_fields[] = {
 };
 
 static bool
-group_inherit(struct carry *c, uint32_t of, void *record)
+group_inherit(struct carry *c, struct group *g, void *record)
 {
-	struct supervisor *s = c->sup;
-	struct group *g = carry_group(c, of), *row = record;
-	tstamp at;
-
-	if (g == NULL)
-		return false;
-	at = row->hold.close.at;
-	row->hold.close = g->hold.close;
-	carry_copy(CARRIED_GROUP, g, row);
+	(void)carry_copy(c, g, record);
 	if (c->dry) {
 		g->cgroup.events = -1;
 		return true;
 	}
-	timer_set(&s->loop.timers, &g->hold.close, at);
-	if (group_is_auto(g))
-		autosize_begin(s, c->now);
-	limiter_configure(g, c->now);
-	sampling_begin(g, c->now);
-	restart_files_configure(g, c->now);
-	template_configure(g, c->now);
+	group_configure(g, c->now);
 	if (group_accepts_itself(g))
-		timer_set(&s->loop.timers, &g->backlog.timer, c->now);
+		timer_set(&c->sup->loop.timers, &g->backlog.timer, c->now);
 	return true;
 }
 
@@ -138,7 +120,7 @@ static const struct carry_field group_fields[] = { F(since), F(hold.muted),
 	F(backlog.calm_at), F(backlog.awaited), F(backlog.awaited_since),
 	F(backlog.falls), F(backlog.opened), F(backlog.open_at),
 	T(backlog.wrong_port), F(backlog.wrong_generation), F(hold.why),
-	CARRY_TIME(struct group, hold.close.at), F(autosize.fit.ceiling),
+	CARRY_TIMER(struct group, hold.close), F(autosize.fit.ceiling),
 	F(autosize.fit.size), F(autosize.ran), F(autosize.busy),
 	CARRY_FD(struct group, cgroup.events), F(cgroup.oom_kills),
 	F(locks.held), F(locks.asked), F(locks.granted), F(locks.full),
@@ -148,12 +130,6 @@ static const struct carry_field group_fields[] = { F(since), F(hold.muted),
 #undef F
 #undef T
 
-struct group *
-carry_group(const struct carry *c, uint32_t app)
-{
-	return app < c->sup->pool.napps ? c->sup->groups[app] : NULL;
-}
-
 /* --- all kinds ------------------------------------------------------------ */
 
 /* Of the core, of this file, and of others; the control socket adds its own. */
@@ -161,7 +137,7 @@ carry_group(const struct carry *c, uint32_t app)
 	&(const struct carry_kind) \
 	{ \
 		.name = n, .fields = &carry_rows[id].fields, \
-		.row = &carry_rows[id], __VA_ARGS__ \
+		.row = &carry_rows[id], .inside = true, __VA_ARGS__ \
 	}
 #define HERE(n, s, table, ...) \
 	&(const struct carry_kind) \
@@ -172,13 +148,14 @@ carry_group(const struct carry *c, uint32_t app)
 const struct carry_kind *carry_kinds[CARRIED_KINDS] = {
 	[CARRIED_STATE] = &carry_state,
 	[CARRIED_DAEMON] = HERE("daemon", struct supervisor, daemon_fields,
-	    .restore = daemon_restore),
+	    .inside = true, .restore = daemon_restore),
 	[CARRIED_POOL] = ROW("pool", CARRY_POOL, .restore = pool_restore),
-	[CARRIED_NAME] = HERE(
-	    "name", struct carried_name, name_fields, .restore = name_restore),
-	[CARRIED_GROUP] =
-	    HERE("group", struct group, group_fields, .restore = group_inherit),
-	[CARRIED_APP] = ROW("app", CARRY_APP, .restore = app_restore),
+	[CARRIED_NAME] = HERE("name", struct carried_name, name_fields,
+	    .inside = true, .restore = name_restore),
+	[CARRIED_GROUP] = HERE("group", struct group, group_fields,
+	    .inside = true, .of_app = true, .restore = group_inherit),
+	[CARRIED_APP] =
+	    ROW("app", CARRY_APP, .of_app = true, .restore = app_restore),
 	[CARRIED_LISTENER] = &carry_listener_kind,
 	[CARRIED_FILE] = &carry_file,
 	[CARRIED_TEMPLATING] = &carry_templating,
@@ -189,7 +166,7 @@ const struct carry_kind *carry_kinds[CARRIED_KINDS] = {
 	[CARRIED_OUTPUT] = &carry_output,
 	[CARRIED_CONN] = ROW("conn", CARRY_CONN),
 	[CARRIED_ACCEPTED] = HERE("accepted", struct accepted, accepted_fields,
-	    .outside = true, .restore = accepted_restore),
+	    .restore = accepted_restore),
 	[CARRIED_AHEAD] = ROW("ahead", CARRY_AHEAD),
 	[CARRIED_PARKED] = &carry_parked,
 	[CARRIED_REFUSAL] = &carry_refusal,

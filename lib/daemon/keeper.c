@@ -784,7 +784,6 @@ static void
 keeper_started(struct helper *h, tstamp now)
 {
 	struct keeper *k = LOOP_OWNER(h, struct keeper, h);
-	struct keeper_page *page = h->page;
 	bool failed = h->result.error != 0;
 	char why[256];
 
@@ -799,9 +798,7 @@ keeper_started(struct helper *h, tstamp now)
 		return;
 	}
 	/* The keeper may have gone without a look until now. */
-	atomic_store(&page->watched, 1);
-	k->moved_at = now;
-	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
+	keeper_watch(k, now);
 }
 
 static void
@@ -810,6 +807,7 @@ keeper_init_one(struct keeper *k, struct keepers *all)
 	*k = (struct keeper){ .all = all,
 		.h.sup = all->sup,
 		.h.io = { .fd = -1, .ready = keeper_ready },
+		.h.fds = { -1, -1 },
 		.h.page_size = sizeof(struct keeper_page),
 		.h.started = keeper_started,
 		.no_room_since = TSTAMP_NEVER };
@@ -1047,24 +1045,19 @@ keeper_fini(struct supervisor *s)
 /* --- carried over ------------------------------------------------------ */
 
 static bool
-output_restore(struct carry *c, uint32_t of, void *record)
+output_restore(struct carry *c, struct group *g, void *record)
 {
-	struct output *row = record, *o = calloc(1, sizeof(*o));
-	struct keepers *all = c->sup->keepers;
-	struct group *g = carry_group(c, of);
+	struct output *o = record;
 
-	if (o == NULL || g == NULL || c->output == NULL) {
-		free(o);
+	if (c->output == NULL)
 		return false;
-	}
-	carry_copy(CARRIED_OUTPUT, o, row);
 	o->app = g->keeper;
 	o->app->refs++;
 	o->said = true;
 	for (int n = 0; n < KEEPER_HOLD_FDS; n++)
 		o->its_ends[n] = -1;
 	timer_init(&o->patience, keeper_lose_patience);
-	TAILQ_INSERT_TAIL(&all->said, o, next);
+	TAILQ_INSERT_TAIL(&c->sup->keepers->said, o, next);
 	*c->output = o;
 	return true;
 }
@@ -1076,30 +1069,24 @@ static const struct carry_field output_fields[] = { CARRY_NUMBER(
 
 const struct carry_kind carry_output = { .name = "output",
 	CARRY_KIND(struct output, output_fields),
-	.outside = true,
+	.of_app = true,
+	.made = true,
 	.restore = output_restore };
 
-void
-output_carry(struct carry *c, const struct group *g, const struct output *o)
-{
-	if (o != NULL)
-		carry_put(c, CARRIED_OUTPUT, g->app, o);
-}
-
 static bool
-keeper_restore(struct carry *c, uint32_t of, void *record)
+keeper_restore(struct carry *c, struct group *g, void *record)
 {
 	struct keepers *all = c->sup->keepers;
-	const struct keeper *row = record;
-	struct keeper *k;
+	struct keeper *k = malloc(sizeof(*k));
 
-	(void)of;
-	if (all->current != NULL || row->h.io.fd == -1 ||
-	    (k = malloc(sizeof(*k))) == NULL)
+	(void)g;
+	if (k == NULL || all->current != NULL) {
+		free(k);
 		return false;
+	}
 	keeper_init_one(k, all);
 	all->current = k;
-	if (!helper_restore(&k->h, &row->h))
+	if (!carry_copy(c, k, record) || !helper_map(&k->h))
 		return false;
 	keeper_watch(k, c->now);
 	return true;
@@ -1124,12 +1111,10 @@ keeper_carry(struct carry *c)
 }
 
 static const char *
-keeper_unquiet(const struct supervisor *s, const struct group *g)
+keeper_busy(const struct supervisor *s)
 {
 	const struct keepers *all = s->keepers;
 
-	if (g != NULL)
-		return NULL;
 	if (!TAILQ_EMPTY(&all->stalled))
 		return "the keeper is stalled";
 	if (keeper_has_work(all) ||
@@ -1141,7 +1126,6 @@ keeper_unquiet(const struct supervisor *s, const struct group *g)
 
 const struct carry_kind carry_keeper = { .name = "keeper",
 	CARRY_KIND(struct keeper, keeper_fields),
-	.outside = true,
 	.restore = keeper_restore,
 	.put = keeper_carry,
-	.unquiet = keeper_unquiet };
+	.busy = keeper_busy };

@@ -500,25 +500,34 @@ lock_dial_done(struct lane_job *job, tstamp now)
 		lock_end(k, strerror(k->error), true, now);
 }
 
+/* The table has that token; false: no memory. */
+static bool
+limiter_has_token(struct limiter *l, uint32_t n)
+{
+	struct lock **tokens;
+
+	if (n < l->ntokens)
+		return true;
+	tokens = recallocarray(
+	    l->tokens, l->ntokens, 2 * (size_t)n + 8, sizeof(*tokens));
+	if (tokens == NULL)
+		return false;
+	l->tokens = tokens;
+	l->ntokens = 2 * n + 8;
+	return true;
+}
+
 /* A connection with a free token, not made yet; NULL: no memory. */
 static struct lock *
 lock_new(struct limiter *l, unsigned server)
 {
-	struct lock *k, **tokens;
+	struct lock *k;
 	uint32_t n = 0;
 
 	while (n < l->ntokens && l->tokens[n] != NULL)
 		n++;
-	if (n == l->ntokens) {
-		tokens = recallocarray(
-		    l->tokens, n, 2 * (size_t)n + 8, sizeof(*tokens));
-		if (tokens == NULL)
-			return NULL;
-		l->tokens = tokens;
-		l->ntokens = 2 * n + 8;
-	}
-	k = l->tokens[n] = malloc(sizeof(*k));
-	if (k == NULL)
+	if (!limiter_has_token(l, n) ||
+	    (k = l->tokens[n] = malloc(sizeof(*k))) == NULL)
 		return NULL;
 	*k = (struct lock){ .limiter = l,
 		.io = { .fd = -1, .ready = lock_ready },
@@ -798,38 +807,23 @@ limiter_descriptors(const struct conf_app *conf)
 /* --- carried over --------------------------------------------------------- */
 
 static bool
-lock_restore(struct carry *c, uint32_t of, void *record)
+lock_restore(struct carry *c, struct group *g, void *record)
 {
-	struct lock *row = record, **tokens, *k;
-	struct group *g = carry_group(c, of);
-	struct limiter *l = g == NULL ? NULL : g->limiter;
-	uint32_t events = row->io.events, n = row->token;
-	tstamp late = row->late.at;
+	struct lock *k = record;
+	struct limiter *l = g->limiter;
+	uint32_t n = k->token;
 
-	if (l == NULL || n > 1u << 24 || row->server > SERVER_OLD ||
-	    row->state <= LOCK_CONNECTING || row->state > LOCK_RELEASING ||
-	    (n < l->ntokens && l->tokens[n] != NULL))
+	(void)c;
+	if (l == NULL || n > 1u << 24 || k->server > SERVER_OLD ||
+	    k->state <= LOCK_CONNECTING || k->state > LOCK_RELEASING ||
+	    !limiter_has_token(l, n) || l->tokens[n] != NULL)
 		return false;
-	if (n >= l->ntokens) {
-		tokens = recallocarray(
-		    l->tokens, l->ntokens, 2 * (size_t)n + 8, sizeof(*tokens));
-		if (tokens == NULL)
-			return false;
-		l->tokens = tokens;
-		l->ntokens = 2 * n + 8;
-	}
-	k = l->tokens[n] = calloc(1, sizeof(*k));
-	if (k == NULL)
-		return false;
-	row->io.events = 0;
-	carry_copy(CARRIED_LOCK, k, row);
 	k->limiter = l;
 	k->io.ready = lock_ready;
+	k->late.fire = lock_late;
 	k->dial =
 	    (struct lane_job){ .work = lock_dial_work, .done = lock_dial_done };
 	k->len = strlen(k->line);
-	timer_init(&k->late, lock_late);
-	lock_expect(k, late);
 	if (k->follows > l->ntokens ||
 	    (k->follows > 0 && l->tokens[k->follows - 1] == NULL))
 		return false;
@@ -837,6 +831,7 @@ lock_restore(struct carry *c, uint32_t of, void *record)
 		k->predecessor = l->tokens[k->follows - 1];
 		k->predecessor->successor = k;
 	}
+	l->tokens[n] = k;
 	/* Servers before its own were passed over, and a lost one has none. */
 	for (n = 0; k->server != SERVER_OLD && n < k->server; n++) {
 		g->locks.down += !l->servers[n].down;
@@ -847,13 +842,13 @@ lock_restore(struct carry *c, uint32_t of, void *record)
 		TAILQ_INSERT_TAIL(&l->idle, k, next);
 		l->nidle++;
 	}
-	return k->io.fd == -1 || loop_set(&c->sup->loop, &k->io, events) == 0;
+	return true;
 }
 
 #define F(m) CARRY(struct lock, m)
-static const struct carry_field lock_fields[] = { CARRY_FD(struct lock, io.fd),
-	F(io.events), CARRY_TIME(struct lock, late.at), F(token), F(server),
-	F(follows), F(used), F(state), CARRY_TEXT(struct lock, line) };
+static const struct carry_field lock_fields[] = { CARRY_IO(struct lock, io),
+	CARRY_TIMER(struct lock, late), F(token), F(server), F(follows),
+	F(used), F(state), CARRY_TEXT(struct lock, line) };
 #undef F
 
 /* Predecessors come first; and of idle ones, the one that is used last. */
@@ -881,11 +876,10 @@ limiter_carry(struct carry *c, const struct group *g)
 }
 
 static const char *
-limiter_unquiet(const struct supervisor *s, const struct group *g)
+limiter_busy(const struct group *g)
 {
-	const struct limiter *l = g == NULL ? NULL : g->limiter;
+	const struct limiter *l = g->limiter;
 
-	(void)s;
 	for (uint32_t n = 0; l != NULL && n < l->ntokens; n++) {
 		const struct lock *k = l->tokens[n];
 
@@ -899,7 +893,8 @@ limiter_unquiet(const struct supervisor *s, const struct group *g)
 
 const struct carry_kind carry_lock = { .name = "lock",
 	CARRY_KIND(struct lock, lock_fields),
-	.outside = true,
+	.of_app = true,
+	.made = true,
 	.restore = lock_restore,
 	.put_app = limiter_carry,
-	.unquiet = limiter_unquiet };
+	.app_busy = limiter_busy };

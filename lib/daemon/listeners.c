@@ -467,13 +467,14 @@ accepting_return(struct app_listener *l)
 		acceptor_pause(&l->acceptor, false);
 }
 
-static bool
-listeners_are_of(const struct conf_app *app, const char *text)
+/* The address of the app that the text is; NULL: none. */
+static const struct conf_listen *
+listeners_where(const struct conf_app *app, const char *text)
 {
 	for (size_t i = 0; i < app->listen.len; i++)
 		if (strcmp(app->listen.list[i].text, text) == 0)
-			return true;
-	return false;
+			return &app->listen.list[i];
+	return NULL;
 }
 
 void
@@ -484,7 +485,7 @@ accepting_leave(struct group *g, tstamp now)
 
 	g->drained = false;
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
-		if (all || !listeners_are_of(g->conf, l->where.text))
+		if (all || listeners_where(g->conf, l->where.text) == NULL)
 			accepting_leave_one(l, now);
 	listeners_report_drained(g, now);
 }
@@ -529,9 +530,23 @@ listeners_is_lent(const struct supervisor *s, const struct conf_listen *where)
 	while ((g = group_next(s, g)) != NULL)
 		if (g->closing && group_accepts_itself(g) &&
 		    where->kind == CONF_LISTEN_FD &&
-		    listeners_are_of(g->conf, where->text))
+		    listeners_where(g->conf, where->text) != NULL)
 			break;
 	return g != NULL;
+}
+
+/* Closed, and in no group; its text is not its own. NULL: no memory. */
+static struct app_listener *
+listener_new(struct supervisor *s, const struct conf_listen *where)
+{
+	struct app_listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
+	timer_init(&l->leave_timer, listeners_leave_on);
+	l->where = *where;
+	return l;
 }
 
 void
@@ -566,20 +581,14 @@ listeners_open_missing(struct supervisor *s, const struct conf_app *app,
 	if (!awaits)
 		n = openings_inherited(openings, where, app->name, fds);
 	for (size_t i = 0; i < n; i++) {
-		l = calloc(1, sizeof(*l));
-		if (l != NULL) {
-			l->where = *where;
-			l->where.text = strdup(where->text);
-		}
-		if (l == NULL || l->where.text == NULL) {
+		l = listener_new(s, where);
+		if (l == NULL ||
+		    (l->where.text = strdup(where->text)) == NULL) {
 			free(l);
 			openings_fail(
 			    openings, ENOMEM, "%s: no memory", where->text);
 			return;
 		}
-		acceptor_init(
-		    &l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
-		timer_init(&l->leave_timer, listeners_leave_on);
 		l->awaits = awaits;
 		TAILQ_INSERT_TAIL(out, l, next);
 		if (awaits)
@@ -649,7 +658,7 @@ listeners_claim(struct group *g, struct app_listeners *opened, bool update)
 		any |=
 		    listeners_claim_at(g, g->conf->listen.list[k].text, update);
 	TAILQ_FOREACH_SAFE(l, opened, next, next) {
-		if (!listeners_are_of(g->conf, l->where.text))
+		if (listeners_where(g->conf, l->where.text) == NULL)
 			continue;
 		TAILQ_REMOVE(opened, l, next);
 		accepting_begin(l, g);
@@ -661,28 +670,18 @@ listeners_claim(struct group *g, struct app_listeners *opened, bool update)
 /* --- carried over --------------------------------------------------------- */
 
 static bool
-listener_restore(struct carry *c, uint32_t of, void *record)
+listener_restore(struct carry *c, struct group *g, void *record)
 {
-	struct app_listener *row = record, *l = calloc(1, sizeof(*l));
-	struct group *g = carry_group(c, of);
-	struct supervisor *s = c->sup;
-	const struct conf_listen *where = NULL;
+	const struct app_listener *row = record;
+	const struct conf_listen *where = row->where.text == NULL
+	    ? NULL
+	    : listeners_where(g->conf, row->where.text);
+	struct app_listener *l =
+	    where == NULL ? NULL : listener_new(c->sup, where);
 
-	for (size_t i = 0;
-	     g != NULL && row->where.text != NULL && i < g->conf->listen.len;
-	     i++)
-		if (strcmp(g->conf->listen.list[i].text, row->where.text) == 0)
-			where = &g->conf->listen.list[i];
-	if (where == NULL || l == NULL) {
-		free(l);
-		return false;
-	}
-	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
-	timer_init(&l->leave_timer, listeners_leave_on);
-	l->where = *where;
-	carry_copy(CARRIED_LISTENER, l, row);
-	if (l->acceptor.listener.fd != -1 &&
-	    !carry_listener(&l->acceptor.listener))
+	if (l == NULL || !carry_copy(c, l, record) ||
+	    (l->acceptor.listener.fd != -1 &&
+		!carry_listener(&l->acceptor.listener)))
 		return false;
 	accepting_begin(l, g);
 	return true;
@@ -708,13 +707,10 @@ listeners_carry(struct carry *c, const struct group *g)
 }
 
 static const char *
-listeners_unquiet(const struct supervisor *s, const struct group *g)
+listeners_busy(const struct group *g)
 {
 	const struct app_listener *l;
 
-	(void)s;
-	if (g == NULL)
-		return NULL;
 	TAILQ_FOREACH(l, &g->listeners, next)
 		if (l->leaving || l->rebinds || l->acceptor.hiding != NULL ||
 		    l->acceptor.keeping != NULL)
@@ -725,7 +721,7 @@ listeners_unquiet(const struct supervisor *s, const struct group *g)
 
 const struct carry_kind carry_listener_kind = { .name = "listener",
 	CARRY_KIND(struct app_listener, listener_fields),
-	.outside = true,
+	.of_app = true,
 	.restore = listener_restore,
 	.put_app = listeners_carry,
-	.unquiet = listeners_unquiet };
+	.app_busy = listeners_busy };

@@ -430,24 +430,19 @@ parking_leave(struct group *g, tstamp now)
 /* --- carried over --------------------------------------------------------- */
 
 static bool
-parking_restore(struct carry *c, uint32_t of, void *record)
+parking_restore(struct carry *c, struct group *g, void *record)
 {
-	struct parked *row = record, *k = calloc(1, sizeof(*k));
-	enum parked_state state = (enum parked_state)row->state;
+	struct parked *k = record;
+	enum parked_state state = (enum parked_state)k->state;
 
-	if (k != NULL)
-		k->group = carry_group(c, of);
-	if (k == NULL || k->group == NULL || row->io.fd == -1 ||
-	    (state != PARKED_IDLE && state != PARKED_STIRRED)) {
-		free(k);
+	if (k->io.fd == -1 || (state != PARKED_IDLE && state != PARKED_STIRRED))
 		return false;
-	}
-	row->state = PARKED_AWAY;
-	carry_copy(CARRIED_PARKED, k, row);
+	k->group = g;
 	k->io.ready = parking_ready;
+	k->state = PARKED_AWAY;
 	parking_move(k, state);
-	if (k->group->parking.timer.at == TSTAMP_NEVER)
-		parking_set_timer(k->group, c->now);
+	if (g->parking.timer.at == TSTAMP_NEVER)
+		parking_set_timer(g, c->now);
 	return state == PARKED_STIRRED ||
 	    loop_set(&c->sup->loop, &k->io,
 		k->fresh ? PARKING_EVENTS_EACH : PARKING_EVENTS) == 0;
@@ -471,6 +466,7 @@ parking_carry(struct carry *c, const struct group *g)
 
 const struct carry_kind carry_parked = { .name = "parked",
 	CARRY_KIND(struct parked, parked_fields),
-	.outside = true,
+	.of_app = true,
+	.made = true,
 	.restore = parking_restore,
 	.put_app = parking_carry };

@@ -491,30 +491,24 @@ poolcounter_figures(const struct supervisor *s, struct counter_figures *out)
 /* --- carried over --------------------------------------------------------- */
 
 static bool
-counter_listener_restore(struct carry *c, uint32_t of, void *record)
+counter_listener_restore(struct carry *c, struct group *g, void *record)
 {
-	struct poolcounter *all = c->sup->counter;
-	struct counter_listener *row = record, *l = calloc(1, sizeof(*l));
+	struct counter_listener *l = record;
 	const struct conf *conf = c->sup->config;
+	char *text = (char *)l->address.where;
 	size_t i = 0;
 
-	(void)of;
-	while (i < conf->counter_len && row->address.where != NULL &&
-	    strcmp(conf->counter[i].text, row->address.where) != 0)
+	(void)g;
+	while (i < conf->counter_len && text != NULL &&
+	    strcmp(conf->counter[i].text, text) != 0)
 		i++;
-	if (l == NULL || i == conf->counter_len ||
-	    !carry_listener(&row->listener)) {
-		free(l);
+	if (i == conf->counter_len || !carry_listener(&l->listener))
 		return false;
-	}
-	l->listener = row->listener;
-	row->listener.path = NULL;
-	l->number = row->number;
-	l->told = row->told;
+	free(text);
 	l->where = &conf->counter[i];
 	l->address.where = l->where->text;
 	counter_listener_begin(l);
-	TAILQ_INSERT_TAIL(&all->listeners, l, next);
+	TAILQ_INSERT_TAIL(&c->sup->counter->listeners, l, next);
 	return true;
 }
 
@@ -527,22 +521,19 @@ static const struct carry_field counter_listener_fields[] = {
 
 const struct carry_kind carry_counter_listener = { .name = "counter_listener",
 	CARRY_KIND(struct counter_listener, counter_listener_fields),
-	.outside = true,
+	.made = true,
 	.restore = counter_listener_restore };
 
 static bool
-counter_restore(struct carry *c, uint32_t of, void *record)
+counter_restore(struct carry *c, struct group *g, void *record)
 {
-	struct poolcounter *all = c->sup->counter, *row = record;
+	struct poolcounter *all = c->sup->counter;
 
-	(void)of;
-	all->number = row->number;
-	all->max_clients = row->max_clients;
-	all->own = row->own;
-	all->limits_told = row->limits_told;
-	all->pause = row->pause;
-	if (row->h.io.fd != -1)
-		return helper_restore(&all->h, &row->h);
+	(void)g;
+	if (!carry_copy(c, all, record))
+		return false;
+	if (all->h.io.fd != -1)
+		return helper_map(&all->h);
 	timer_set(&c->sup->loop.timers, &all->again, c->now + all->pause);
 	return true;
 }
@@ -566,12 +557,10 @@ poolcounter_carry(struct carry *c)
 }
 
 static const char *
-poolcounter_unquiet(const struct supervisor *s, const struct group *g)
+poolcounter_busy(const struct supervisor *s)
 {
 	const struct poolcounter *all = s->counter;
 
-	if (g != NULL)
-		return NULL;
 	return all->h.starting || !TAILQ_EMPTY(&all->leaving) ||
 		!TAILQ_EMPTY(&all->fresh) || all->rest.at != TSTAMP_NEVER
 	    ? "the counter is starting or changing"
@@ -580,7 +569,6 @@ poolcounter_unquiet(const struct supervisor *s, const struct group *g)
 
 const struct carry_kind carry_counter = { .name = "counter",
 	CARRY_KIND(struct poolcounter, counter_fields),
-	.outside = true,
 	.restore = counter_restore,
 	.put = poolcounter_carry,
-	.unquiet = poolcounter_unquiet };
+	.busy = poolcounter_busy };

@@ -264,32 +264,25 @@ refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now)
 /* --- carried over ------------------------------------------------------- */
 
 static bool
-refusal_restore(struct carry *c, uint32_t of, void *record)
+refusal_restore(struct carry *c, struct group *g, void *record)
 {
-	struct refusal *row = record, *r = calloc(1, sizeof(*r));
-	struct supervisor *s = c->sup;
-	tstamp at = row->timer.at;
+	struct refusal *r = record;
 
-	if (r == NULL || row->io.fd == -1 ||
-	    (r->group = carry_group(c, of)) == NULL) {
-		free(r);
+	if (r->io.fd == -1)
 		return false;
-	}
-	r->io = (struct loop_io){ .fd = row->io.fd, .ready = refusal_ready };
-	r->tcp = row->tcp;
-	r->handed = row->handed;
-	r->group->refused++;
-	s->refusals.n++;
-	LIST_INSERT_HEAD(&s->refusals.list, r, next);
-	timer_init(&r->timer, refusal_time_over);
-	timer_set(&s->loop.timers, &r->timer, at);
-	return loop_set(&s->loop, &r->io, row->io.events) == 0;
+	r->group = g;
+	r->io.ready = refusal_ready;
+	r->timer.fire = refusal_time_over;
+	g->refused++;
+	c->sup->refusals.n++;
+	LIST_INSERT_HEAD(&c->sup->refusals.list, r, next);
+	return true;
 }
 
-static const struct carry_field refusal_fields[] = { CARRY_FD(
-							 struct refusal, io.fd),
-	CARRY(struct refusal, io.events), CARRY(struct refusal, tcp),
-	CARRY(struct refusal, handed), CARRY(struct refusal, timer.at) };
+static const struct carry_field refusal_fields[] = {
+	CARRY_IO(struct refusal, io), CARRY(struct refusal, tcp),
+	CARRY(struct refusal, handed), CARRY_TIMER(struct refusal, timer)
+};
 
 static void
 refusal_carry(struct carry *c)
@@ -301,12 +294,10 @@ refusal_carry(struct carry *c)
 }
 
 static const char *
-refusal_unquiet(const struct supervisor *s, const struct group *g)
+refusal_busy(const struct supervisor *s)
 {
 	const struct refusal *r;
 
-	if (g != NULL)
-		return NULL;
 	LIST_FOREACH(r, &s->refusals.list, next)
 		if (r->rest_len > 0)
 			return "a refusal is being written";
@@ -315,7 +306,8 @@ refusal_unquiet(const struct supervisor *s, const struct group *g)
 
 const struct carry_kind carry_refusal = { .name = "refusal",
 	CARRY_KIND(struct refusal, refusal_fields),
-	.outside = true,
+	.of_app = true,
+	.made = true,
 	.restore = refusal_restore,
 	.put = refusal_carry,
-	.unquiet = refusal_unquiet };
+	.busy = refusal_busy };

@@ -243,20 +243,19 @@ restart_files_configure(struct group *g, tstamp now)
 /* --- carried over ------------------------------------------------------- */
 
 static bool
-restart_file_restore(struct carry *c, uint32_t of, void *record)
+restart_file_restore(struct carry *c, struct group *g, void *record)
 {
-	struct restart_file *row = record;
-	const struct group *g = carry_group(c, of);
-	struct restart_files *f = g == NULL ? NULL : g->restart_files;
+	const struct restart_file *row = record;
+	struct restart_files *f = g->restart_files;
 
 	/* A file that is not looked at any more is not known, either. */
 	for (size_t i = 0; f != NULL && row->path != NULL && i < f->n; i++)
 		if (strcmp(f->files[i].path, row->path) == 0) {
 			f->files[i].known = row->known;
 			f->files[i].before = row->before;
-			f->renew = c->sup->pool.apps[of].renewing;
+			f->renew = c->sup->pool.apps[g->app].renewing;
 		}
-	return g != NULL;
+	return true;
 }
 
 #define F(m) CARRY(struct restart_file, m)
@@ -278,6 +277,6 @@ restart_files_carry(struct carry *c, const struct group *g)
 
 const struct carry_kind carry_file = { .name = "file",
 	CARRY_KIND(struct restart_file, restart_fields),
-	.outside = true,
+	.of_app = true,
 	.restore = restart_file_restore,
 	.put_app = restart_files_carry };

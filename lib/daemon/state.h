@@ -292,6 +292,9 @@ bool helper_start(
 /* Closes the sockets and the page, as at first. */
 void helper_end(struct helper *h);
 
+/* Maps the page of fds[1]. False, and errno. */
+bool helper_map(struct helper *h);
+
 /* --- settle.c ------------------------------------------------------------ */
 
 void settle_actions(struct supervisor *s);

@@ -659,24 +659,34 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 
 /* --- its start --------------------------------------------------------- */
 
+/* The template has a worker, and is on the list; false and errno. */
+static bool
+template_begin(struct template *t, struct group *g)
+{
+	t->w = worker_new(g, WORKER_TEMPLATE);
+	if (t->w == NULL)
+		return false;
+	t->timer.fire = template_late;
+	t->w->template = t;
+	t->w->channel.ready = template_heard;
+	TAILQ_INSERT_TAIL(&g->sup->templates.all, t, next);
+	return true;
+}
+
 /* A template with a channel; NULL and errno. */
 static struct template *
 template_new(struct group *g, tstamp now)
 {
-	struct template *t = calloc(1, sizeof(*t));
-	struct worker *w = t == NULL ? NULL : worker_new(g, WORKER_TEMPLATE);
+	struct template *t = malloc(sizeof(*t));
 
-	if (w == NULL) {
+	if (t == NULL)
+		return NULL;
+	*t = (struct template){ .begun = now, .timer.at = TSTAMP_NEVER };
+	if (!template_begin(t, g)) {
 		free(t);
 		return NULL;
 	}
-	t->w = w;
-	t->begun = now;
-	timer_init(&t->timer, template_late);
-	TAILQ_INSERT_TAIL(&g->sup->templates.all, t, next);
-	w->template = t;
-	w->channel.ready = template_heard;
-	if (channel_open(w) == 0)
+	if (channel_open(t->w) == 0)
 		return t;
 	template_free(t);
 	return NULL;
@@ -858,18 +868,9 @@ template_fini(struct supervisor *s)
 /* --- carried over ------------------------------------------------------ */
 
 static bool
-templating_restore(struct carry *c, uint32_t of, void *record)
+templating_restore(struct carry *c, struct group *g, void *record)
 {
-	struct group *g = carry_group(c, of);
-	struct templating *row = record;
-	tstamp at = row->timer.at;
-
-	if (g == NULL || g->templating == NULL)
-		return false;
-	row->timer = g->templating->timer;
-	carry_copy(CARRIED_TEMPLATING, g->templating, row);
-	timer_set(&c->sup->loop.timers, &g->templating->timer, at);
-	return true;
+	return g->templating != NULL && carry_copy(c, g->templating, record);
 }
 
 #define F(m) CARRY(struct templating, m)
@@ -877,36 +878,21 @@ static const struct carry_field templating_fields[] = { F(begun), F(generation),
 	F(failed), F(told), F(backoff.delay), F(backoff.failed_at),
 	F(backoff.until), F(refork_at), F(forked), F(failures),
 	CARRY_TEXT(struct templating, failure),
-	CARRY_TIME(struct templating, timer.at) };
+	CARRY_TIMER(struct templating, timer) };
 #undef F
 
 static bool
-template_restore(struct carry *c, uint32_t of, void *record)
+template_restore(struct carry *c, struct group *g, void *record)
 {
-	struct group *g = carry_group(c, of);
-	struct template *row = record, *t;
-	tstamp at = row->timer.at;
-	struct templating *of_app = g == NULL ? NULL : g->templating;
-	struct template **place;
+	struct template *t = record, **place;
+	struct templating *of = g->templating;
 
-	if (of_app == NULL || row->state > TEMPLATE_READY)
+	if (of == NULL || t->state > TEMPLATE_READY)
 		return false;
-	place =
-	    row->state == TEMPLATE_READY ? &of_app->current : &of_app->coming;
-	t = calloc(1, sizeof(*t));
-	if (t == NULL || *place != NULL ||
-	    (t->w = worker_new(g, WORKER_TEMPLATE)) == NULL) {
-		free(t);
+	place = t->state == TEMPLATE_READY ? &of->current : &of->coming;
+	if (*place != NULL || !template_begin(t, g))
 		return false;
-	}
 	*place = t;
-	timer_init(&t->timer, template_late);
-	row->timer = t->timer;
-	carry_copy(CARRIED_TEMPLATE, t, row);
-	timer_set(&c->sup->loop.timers, &t->timer, at);
-	TAILQ_INSERT_TAIL(&c->sup->templates.all, t, next);
-	t->w->template = t;
-	t->w->channel.ready = template_heard;
 	c->template = t->w;
 	return true;
 }
@@ -914,7 +900,7 @@ template_restore(struct carry *c, uint32_t of, void *record)
 static const struct carry_field template_fields[] = { CARRY(struct template,
 							  state),
 	CARRY_TEXT(struct template, from), CARRY(struct template, silent),
-	CARRY(struct template, begun), CARRY_TIME(struct template, timer.at) };
+	CARRY(struct template, begun), CARRY_TIMER(struct template, timer) };
 
 static void
 template_carry(struct carry *c, const struct group *g)
@@ -932,12 +918,10 @@ template_carry(struct carry *c, const struct group *g)
 }
 
 static const char *
-template_unquiet(const struct supervisor *s, const struct group *g)
+template_busy(const struct supervisor *s)
 {
 	const struct template *t;
 
-	if (g != NULL)
-		return NULL;
 	if (!TAILQ_EMPTY(&s->templates.forks))
 		return "a template is forking";
 	TAILQ_FOREACH(t, &s->templates.all, next)
@@ -948,12 +932,13 @@ template_unquiet(const struct supervisor *s, const struct group *g)
 
 const struct carry_kind carry_templating = { .name = "templating",
 	CARRY_KIND(struct templating, templating_fields),
-	.outside = true,
+	.of_app = true,
 	.restore = templating_restore,
 	.put_app = template_carry };
 
 const struct carry_kind carry_template = { .name = "template",
 	CARRY_KIND(struct template, template_fields),
-	.outside = true,
+	.of_app = true,
+	.made = true,
 	.restore = template_restore,
-	.unquiet = template_unquiet };
+	.busy = template_busy };

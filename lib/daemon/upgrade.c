@@ -352,8 +352,10 @@ upgrade_unquiet(const struct supervisor *s, const struct group *g)
 	const struct worker *w;
 
 	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
-		if (carry_kinds[id]->unquiet != NULL)
-			what = carry_kinds[id]->unquiet(s, g);
+		if (g == NULL && carry_kinds[id]->busy != NULL)
+			what = carry_kinds[id]->busy(s);
+		else if (g != NULL && carry_kinds[id]->app_busy != NULL)
+			what = carry_kinds[id]->app_busy(g);
 	if (g == NULL)
 		return what;
 	if (g->closing || a->phase >= APP_CLOSING)
@@ -404,16 +406,15 @@ static const struct carry_field state_fields[] = { F(format), F(dry),
 #undef D
 
 static bool
-state_restore(struct carry *c, uint32_t of, void *record)
+state_restore(struct carry *c, struct group *g, void *record)
 {
-	(void)of;
-	if (c->head != NULL)
-		carry_copy(CARRIED_STATE, c->head, record);
-	return true;
+	(void)g;
+	return c->head == NULL || carry_copy(c, c->head, record);
 }
 
 const struct carry_kind carry_state = { .name = "state",
 	CARRY_KIND(struct carry_state, state_fields),
+	.inside = true,
 	.restore = state_restore };
 
 /* Writes the state, as the head says. Its memory file; -1 and errno. */

@@ -681,13 +681,13 @@ death_signalled(struct supervisor *s, pid_t pid, tstamp now)
 
 /* Of a process that was not started yet the start is queued again. */
 static bool
-worker_restore(struct carry *c, uint32_t of, void *record)
+worker_restore(struct carry *c, struct group *g, void *record)
 {
 	struct supervisor *s = c->sup;
-	struct worker *row = record, *w = c->template, *last;
-	struct group *g;
+	const struct worker *row = record, *last;
+	struct worker *w = c->template;
 	const struct process *x = NULL;
-	uint32_t events = row->channel.events;
+	uint32_t of = c->of;
 
 	c->template = NULL;
 	if (of < s->pool.nprocesses)
@@ -704,10 +704,8 @@ worker_restore(struct carry *c, uint32_t of, void *record)
 			return false;
 		TAILQ_INSERT_TAIL(&g->workers, w, next);
 	}
-	if (w == NULL)
+	if (w == NULL || !carry_copy(c, w, record))
 		return false;
-	row->channel.events = 0;
-	carry_copy(CARRIED_WORKER, w, row);
 	c->output = &w->output;
 	if (w->template == NULL)
 		w->channel.ready = channel_ready;
@@ -719,16 +717,15 @@ worker_restore(struct carry *c, uint32_t of, void *record)
 	}
 	if (w->template == NULL)
 		worker_watch(w);
-	return RB_INSERT(pids, &s->pids, w) == NULL &&
-	    (events == 0 || loop_set(&s->loop, &w->channel, events) == 0);
+	return RB_INSERT(pids, &s->pids, w) == NULL;
 }
 
 #define F(m) CARRY(struct worker, m)
 static const struct carry_field worker_fields[] = { F(slot),
 	CARRY_TEXT(struct worker, id), F(pid), F(adapted), F(parks),
 	F(slow_signal), F(keeps), CARRY_FD(struct worker, child_end),
-	CARRY_FD(struct worker, channel.fd), F(channel.events), F(refuses),
-	F(start.signal), F(pickup.sent), F(pickup.received),
+	CARRY_IO(struct worker, channel), F(refuses), F(start.signal),
+	F(pickup.sent), F(pickup.received),
 	CARRY_TIME(struct worker, pickup.unread_since), F(memory_at), F(cpu),
 	F(cpu_at), F(processors), F(accepts),
 	CARRY_OWNED(struct worker, status) };
@@ -736,12 +733,12 @@ static const struct carry_field worker_fields[] = { F(slot),
 
 const struct carry_kind carry_worker = { .name = "worker",
 	CARRY_KIND(struct worker, worker_fields),
-	.outside = true,
 	.restore = worker_restore };
 
 void
 worker_carry(struct carry *c, const struct worker *w)
 {
 	carry_put(c, CARRIED_WORKER, w->process, w);
-	output_carry(c, w->group, w->output);
+	if (w->output != NULL)
+		carry_put(c, CARRIED_OUTPUT, w->group->app, w->output);
 }

@@ -137,7 +137,7 @@ sup_begin(void)
 	(void)loop_turn(&sup.loop, now);
 	if (keeper_init(&sup) == -1)
 		abort();
-	g = group_new(&sup, &web, now);
+	g = group_new(&sup, &web, ILIST_NONE, now);
 	if (g == NULL)
 		abort();
 	return g;

@@ -152,7 +152,7 @@ fixture_begin(void)
 	pool_init(
 	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
 	timer_init(&sup.sampling.timer, sampling_round);
-	fixture.group = group_new(&sup, &fixture.web, fixture.now);
+	fixture.group = group_new(&sup, &fixture.web, ILIST_NONE, fixture.now);
 }
 
 /* A ready worker: a process that does this; NULL: the test itself. */
