@@ -474,7 +474,6 @@ main(int argc, char **argv)
 		return EX_OSERR;
 	if (upgrade_remember(argv) == -1)
 		return EX_OSERR;
-	clients_register();
 	past = upgrade_past(&s);
 	setproctitle_init(argc, argv, environ);
 	status = parse_options(argc, argv, &o);

@@ -100,6 +100,11 @@ run_events(struct client *cl)
 	const struct group *g = target_subject(s, of), *all = NULL;
 	const bool none = f != NULL && f->found == 0;
 
+	if (cl->again && f != NULL) {
+		cl->waits = WAIT_EVENTS;
+		cl->follow = f;
+		return;
+	}
 	if (f == NULL)
 		client_error(cl, "usage: %s%s%s; %s", c->name, c->arguments,
 		    c->further, wrong);
@@ -440,8 +445,6 @@ rollouts_go_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct group *g = NULL, *given_up = NULL;
-	/* An upgrade brings the client along, but not its ended reload. */
-	tstamp began = cl->reload == NULL ? cl->came : cl->reload->began;
 	bool rolls = false;
 
 	out->what = "replaced";
@@ -450,7 +453,7 @@ rollouts_go_on(struct client *cl, struct progress *out)
 
 		rolls |= wait_is_rolling(a);
 		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL &&
-		    g->given_up.at >= began)
+		    g->given_up.at >= cl->came)
 			given_up = g;
 		if (app_rolling(a) && a->outdated <= a->rollout.size) {
 			out->done += a->rollout.size - a->outdated;
@@ -475,6 +478,7 @@ reload_goes_on(struct client *cl, struct progress *out)
 	if (!a->ok)
 		client_error(
 		    cl, "not reloaded, the old configuration stays in force");
+	cl->came = a->began;
 	rolls = a->ok && rollouts_go_on(cl, out);
 	cl->goes_on = rollouts_go_on;
 	return rolls;
@@ -714,48 +718,37 @@ command_split(char *line, size_t len, struct command_line *out)
 	return out->nwords == 0 ? "no command" : NULL;
 }
 
-/* All commands but those of steer.c; the arguments end with NULL. */
-static void (*const runs[COMMANDS])(struct client *) = {
-	[COMMAND_AGENT] = run_agent,
-	[COMMAND_APPS] = run_apps,
-	[COMMAND_EVENTS] = run_events,
-	[COMMAND_HEALTH] = run_health,
-	[COMMAND_HELP] = run_help,
-	[COMMAND_LISTENERS] = run_listeners,
-	[COMMAND_LOGS] = run_events,
-	[COMMAND_METRICS] = run_metrics,
-	[COMMAND_PING] = run_ping,
-	[COMMAND_RELOAD] = run_reload,
-	[COMMAND_REOPEN] = run_reopen,
-	[COMMAND_STATUS] = run_status,
-	[COMMAND_STOP] = run_stop,
-	[COMMAND_UPGRADE] = run_upgrade,
-	[COMMAND_VERSION] = run_version,
-	[COMMAND_WAIT] = run_wait,
+/*
+ * All commands but those of steer.c, whose arguments end with NULL; and what
+ * their clients go on waiting by after an upgrade.
+ */
+static const struct {
+	void (*run)(struct client *);
+	bool (*goes_on)(struct client *, struct progress *);
+} runs[COMMANDS] = {
+	[COMMAND_AGENT] = { run_agent, NULL },
+	[COMMAND_APPS] = { run_apps, NULL },
+	[COMMAND_EVENTS] = { run_events, NULL },
+	[COMMAND_HEALTH] = { run_health, NULL },
+	[COMMAND_HELP] = { run_help, NULL },
+	[COMMAND_LISTENERS] = { run_listeners, NULL },
+	[COMMAND_LOGS] = { run_events, NULL },
+	[COMMAND_METRICS] = { run_metrics, NULL },
+	[COMMAND_PING] = { run_ping, NULL },
+	[COMMAND_RELOAD] = { run_reload, rollouts_go_on },
+	[COMMAND_REOPEN] = { run_reopen, reopen_goes_on },
+	[COMMAND_STATUS] = { run_status, NULL },
+	[COMMAND_STOP] = { run_stop, NULL },
+	[COMMAND_UPGRADE] = { run_upgrade, upgrade_goes_on },
+	[COMMAND_VERSION] = { run_version, NULL },
+	[COMMAND_WAIT] = { run_wait, ready_goes_on },
 };
 
-bool (*command_goes_on(struct client *cl))(struct client *, struct progress *)
-{
-	enum command_id id = command_find(cl->said.words[0]);
-
-	switch (id) {
-	case COMMAND_RELOAD:
-		return rollouts_go_on;
-	case COMMAND_UPGRADE:
-		return upgrade_goes_on;
-	case COMMAND_WAIT:
-		cl->app = cl->said.words[1];
-		return ready_goes_on;
-	default:
-		return id == COMMANDS ? NULL : steer_goes_on(id);
-	}
-}
-
 void
-command_run(struct client *cl, size_t len, tstamp now)
+command_run(struct client *cl, tstamp now)
 {
 	const struct command_line *line = &cl->said;
-	const char *wrong = command_split(cl->line, len, &cl->said);
+	const char *wrong = command_split(cl->line, cl->len, &cl->said);
 	const struct command *command;
 	const char *name, *nearest;
 	enum command_id id;
@@ -782,10 +775,15 @@ command_run(struct client *cl, size_t len, tstamp now)
 	if (nargs < command->least ||
 	    (nargs > command->most && command->further[0] == '\0'))
 		client_error(cl, "usage: %s%s", name, command->arguments);
-	else if (command->kind == COMMAND_CHANGES && !allow_change(cl, now))
+	else if (!cl->again && command->kind == COMMAND_CHANGES &&
+	    !allow_change(cl, now))
 		return;
-	else if (runs[id] != NULL)
-		runs[id](cl);
+	else if (cl->again && runs[id].goes_on != NULL) {
+		cl->app = line->words[1];
+		cl->waits = WAIT_APPS;
+		cl->goes_on = runs[id].goes_on;
+	} else if (runs[id].run != NULL)
+		runs[id].run(cl);
 	else
 		steer_run(cl, id);
 }

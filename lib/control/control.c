@@ -12,6 +12,7 @@
 
 #include "control/control.h"
 #include "control/room.h"
+#include "daemon/carry.h"
 #include "sys/fdpass.h"
 #include "sys/sockets.h"
 
@@ -50,6 +51,9 @@
 
 /* Between two looks at what clients wait for, at least. */
 #define LOOK_PAUSE TSPAN_MSECONDS(5)
+
+/* How long an upgrade waits for a client that reads or writes. */
+#define CLIENT_PATIENCE TSPAN_MSECONDS(300)
 
 /* --- beginning and end -------------------------------------------------- */
 
@@ -129,7 +133,8 @@ client_close(struct client *cl)
 	acceptor_pause(&all->acceptor, false);
 }
 
-void
+/* The client waits for what `waits` says, or leaves. May close it. */
+static void
 client_wait(struct client *cl)
 {
 	cl->state = CLIENT_WAITING;
@@ -398,7 +403,8 @@ client_is_ready(struct loop_io *io, uint32_t events, tstamp now)
 	eol = memchr(cl->line + cl->len, '\n', (size_t)n);
 	cl->len += (size_t)n;
 	if (eol != NULL) {
-		cl->all->run(cl, (size_t)(eol - cl->line), now);
+		cl->len = (size_t)(eol - cl->line);
+		cl->all->run(cl, now);
 		if (cl->waits == WAIT_APPS)
 			client_wait(cl);
 		else
@@ -466,29 +472,20 @@ control_admits(struct acceptor *a, tstamp now)
 	return false;
 }
 
-struct client *
-client_new(struct control *all, int fd, tstamp now)
+/* The client, which has its descriptor, is read from; false: it is not. */
+static bool
+client_begin(struct client *cl, struct control *all, tstamp now)
 {
-	struct client *cl = calloc(1, sizeof(*cl));
-
-	if (cl == NULL) {
-		lane_close(&all->sup->closer, fd);
-		return NULL;
-	}
 	cl->all = all;
-	cl->io = (struct loop_io){ .fd = fd, .ready = client_is_ready };
+	cl->io.ready = client_is_ready;
 	cl->state = CLIENT_READING;
-	cl->came = now;
 	timer_init(&cl->deadline, client_is_late);
 	text_init(&cl->out, ANSWER_MAX);
 	emit_init(&cl->json, &cl->out);
 	TAILQ_INSERT_TAIL(&all->list, cl, next);
 	all->n++;
 	client_cut_at(cl, now + LINE_TIME);
-	if (client_watch(cl, EPOLLIN))
-		return cl;
-	client_close(cl);
-	return NULL;
+	return client_watch(cl, EPOLLIN);
 }
 
 /*
@@ -506,10 +503,18 @@ control_arrived(struct acceptor *a, int fd, tstamp now)
 
 	(void)fdpass_refuse(fd);
 	(void)peer_identify(fd, &peer);
-	cl = client_new(all, fd, now);
-	if (cl == NULL)
+	cl = calloc(1, sizeof(*cl));
+	if (cl == NULL) {
+		lane_close(&all->sup->closer, fd);
 		return;
+	}
+	cl->io.fd = fd;
 	cl->uid = peer.uid;
+	cl->came = now;
+	if (!client_begin(cl, all, now)) {
+		client_close(cl);
+		return;
+	}
 	if (!client_is_stranger(cl))
 		return;
 	TAILQ_FOREACH(other, &all->list, next) {
@@ -578,6 +583,18 @@ control_prepare(struct control *c, const struct conf *conf, uint32_t spare,
 	    openings, &c->fresh, &spec, "control socket %s", conf->control);
 }
 
+/* What conf says of the socket that is open, or of all clients. */
+static void
+control_configure(struct control *c, const struct conf *conf)
+{
+	c->mode = conf->control_mode;
+	c->gid = conf->control_gid;
+	/* Descriptors are for connections first. */
+	c->max = CLIENTS_MAX;
+	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
+		c->max = CLIENTS_SURE + c->spare;
+}
+
 static void
 control_commit(struct control *c, const struct conf *conf)
 {
@@ -601,23 +618,15 @@ control_commit(struct control *c, const struct conf *conf)
 		log_error(
 		    "control socket %s: %s", c->acceptor.listener.path, why);
 	}
-	c->mode = conf->control_mode;
-	c->gid = conf->control_gid;
-	/* Descriptors are for connections first. */
-	c->max = CLIENTS_MAX;
-	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
-		c->max = CLIENTS_SURE + c->spare;
+	control_configure(c, conf);
 	acceptor_pause(&c->acceptor, false);
 }
 
 static void
 control_inherit(struct control *c, const struct conf *conf, uint32_t spare)
 {
-	c->mode = conf->control_mode;
-	c->gid = conf->control_gid;
-	c->max = CLIENTS_MAX;
-	if (spare < CLIENTS_MAX - CLIENTS_SURE)
-		c->max = CLIENTS_SURE + spare;
+	c->spare = spare;
+	control_configure(c, conf);
 }
 
 static void
@@ -666,9 +675,162 @@ control_close(struct control *all)
 	free(all);
 }
 
+/* --- carried over --------------------------------------------------------- */
+
+/* A client that has said nothing yet, or waits. */
+static bool
+client_is_carried(const struct client *cl)
+{
+	/* A reload is over, and the client is told so next. */
+	if (cl->reload != NULL && cl->reload->over && cl->out.len == 0)
+		return false;
+	return cl->state == CLIENT_READING ? cl->len == 0
+					   : cl->state == CLIENT_WAITING &&
+		(cl->waits == WAIT_APPS || cl->waits == WAIT_EVENTS);
+}
+
+/* A client that does not read its answer is not waited for: it is cut off. */
+static const char *
+clients_busy(const struct supervisor *s)
+{
+	struct control *all = s->control_arg;
+	const struct client *cl;
+	tstamp now = loop_now(&s->loop);
+
+	if (all->dump != NULL)
+		return "the state is being dumped";
+	TAILQ_FOREACH(cl, &all->list, next)
+		if (!client_is_carried(cl))
+			break;
+	if (all->busy_since == 0)
+		all->busy_since = now;
+	if (cl != NULL && now - all->busy_since < CLIENT_PATIENCE)
+		return "a client of the control socket is answered";
+	all->busy_since = 0;
+	return NULL;
+}
+
+static void
+clients_carry(struct carry *c)
+{
+	struct control *all = c->sup->control_arg;
+	struct client *cl;
+
+	if (all->acceptor.listener.fd != -1)
+		carry_put_listener(
+		    c, CARRIED_CONTROL, 0, all, &all->acceptor.listener);
+	TAILQ_FOREACH(cl, &all->list, next) {
+		struct client row = *cl;
+
+		if (!client_is_carried(cl))
+			continue;
+		/* The words of the line end with a NUL each. */
+		for (size_t i = 0; i < cl->len; i++)
+			if (row.line[i] == '\0')
+				row.line[i] = ' ';
+		row.out.data = cl->waits == WAIT_EVENTS || cl->out.len == 0
+		    ? NULL
+		    : strndup(cl->out.data, cl->out.len);
+		carry_put(c, CARRIED_CLIENT, 0, &row);
+		free(row.out.data);
+		for (size_t i = 0; cl->targets != NULL && i < cl->targets->len;
+		     i++)
+			carry_put(c, CARRIED_TARGET, 0, &cl->targets->list[i]);
+	}
+}
+
+static bool
+control_restore(struct carry *c, struct group *g, void *record)
+{
+	struct control *all = c->sup->control_arg;
+
+	(void)g;
+	if (!carry_copy(c, all, record) ||
+	    !carry_listener(&all->acceptor.listener))
+		return false;
+	acceptor_start(&all->acceptor);
+	return true;
+}
+
+/* The command of the client is not run again: it goes on. */
+static bool
+client_restore(struct carry *c, struct group *g, void *record)
+{
+	struct client *cl = record;
+	struct control *all = c->sup->control_arg;
+	char *out = cl->out.data;
+
+	(void)g;
+	c->client = cl;
+	if (!client_begin(cl, all, c->now))
+		return false;
+	if (out != NULL)
+		text_puts(&cl->out, out);
+	free(out);
+	cl->len = strlen(cl->line);
+	if (cl->len == 0)
+		return true;
+	cl->again = true;
+	all->run(cl, c->now);
+	if (cl->waits == WAIT_NOTHING)
+		return false;
+	client_wait(cl);
+	return true;
+}
+
+static bool
+target_restore(struct carry *c, struct group *g, void *record)
+{
+	struct client *cl = c->client;
+	struct targets *t;
+	size_t n = cl == NULL || cl->targets == NULL ? 0 : cl->targets->len;
+
+	(void)g;
+	t = cl == NULL
+	    ? NULL
+	    : realloc(cl->targets, sizeof(*t) + (n + 1) * sizeof(t->list[0]));
+	if (t == NULL)
+		return false;
+	cl->targets = t;
+	memset(&t->list[n], 0, sizeof(t->list[n]));
+	t->len = n + 1;
+	return carry_copy(c, &t->list[n], record) &&
+	    t->list[n].app < c->sup->pool.napps;
+}
+
+static const struct carry_field control_fields[] = { CARRY_LISTENER(
+    struct control, acceptor.listener) };
+
+static const struct carry_kind control_kind = { .name = "control",
+	CARRY_KIND(struct control, control_fields),
+	.restore = control_restore,
+	.put = clients_carry,
+	.busy = clients_busy };
+
+static const struct carry_field client_fields[] = { CARRY_FD(
+							struct client, io.fd),
+	CARRY(struct client, uid), CARRY(struct client, came),
+	CARRY_TEXT(struct client, line), CARRY_OWNED(struct client, out.data) };
+
+static const struct carry_kind client_kind = { .name = "client",
+	CARRY_KIND(struct client, client_fields),
+	.made = true,
+	.restore = client_restore };
+
+#define F(m) CARRY(struct target, m)
+static const struct carry_field target_fields[] = { F(app), F(app_stamp),
+	CARRY_NUMBER(struct target, process), F(stamp), F(of), F(pid),
+	CARRY_TEXT(struct target, id), CARRY_TEXT(struct target, name) };
+#undef F
+
+static const struct carry_kind target_kind = { .name = "target",
+	CARRY_KIND(struct target, target_fields),
+	.restore = target_restore };
+
+/* --- registering ---------------------------------------------- */
+
 bool
-control_register(
-    struct supervisor *s, void (*run)(struct client *, size_t len, tstamp now))
+control_register(struct supervisor *s, void (*run)(struct client *, tstamp now))
 {
 	static const struct acceptor_ops acceptor_ops = {
 		.admits = control_admits,
@@ -698,5 +860,8 @@ control_register(
 	c->fresh.fd = -1;
 	s->control = &ops;
 	s->control_arg = c;
+	carry_kinds[CARRIED_CONTROL] = &control_kind;
+	carry_kinds[CARRIED_CLIENT] = &client_kind;
+	carry_kinds[CARRIED_TARGET] = &target_kind;
 	return true;
 }

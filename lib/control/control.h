@@ -10,19 +10,16 @@
 struct client;
 
 /*
- * Does what the line of a client says, of so many bytes. Afterwards its waits,
- * wants and out say how it goes on.
+ * Does what the line of a client says. Afterwards its waits, wants and out say
+ * how it goes on.
  */
-void command_run(struct client *, size_t len, tstamp now);
+void command_run(struct client *, tstamp now);
 
 /*
  * Registers the control socket with the supervisor as a service, and as what
  * SIGUSR1 calls; run: command_run(). False, logged: no memory.
  */
 bool control_register(
-    struct supervisor *s, void (*run)(struct client *, size_t len, tstamp now));
-
-/* Clients that wait do so beyond an upgrade. */
-void clients_register(void);
+    struct supervisor *s, void (*run)(struct client *, tstamp now));
 
 #endif

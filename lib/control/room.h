@@ -354,7 +354,8 @@ struct client {
 	enum client_wait waits;
 	bool counted; /* in nwaiting */
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
-	size_t len;
+	size_t len; /* of what has come; then, of the line without newline */
+	bool again; /* another program of the daemon's has run the command */
 	struct command_line said; /* in the line */
 	const char *app; /* of status and wait; NULL: all */
 	struct targets *targets; /* of what it waits for; owned; or NULL */
@@ -375,7 +376,7 @@ struct client {
 
 struct control {
 	struct supervisor *sup;
-	void (*run)(struct client *, size_t len, tstamp now);
+	void (*run)(struct client *, tstamp now);
 	TAILQ_HEAD(client_list, client) list;
 	unsigned n;
 	unsigned max; /* at a time */
@@ -395,12 +396,6 @@ struct control {
 	struct dump *dump; /* of the state, under way; NULL: none */
 	tstamp busy_since; /* clients keep an upgrade waiting; 0: not so */
 };
-
-/* A client at this descriptor, which is taken over; NULL: no memory. */
-struct client *client_new(struct control *all, int fd, tstamp now);
-
-/* The client waits for what `waits` says, or leaves. May close it. */
-void client_wait(struct client *cl);
 
 /* False: too many wait, and the client was told so. */
 bool client_may_wait(struct client *cl);
@@ -460,16 +455,10 @@ void target_none(struct client *cl, const char *what, const char *name);
 const struct group *target_subject(
     const struct supervisor *s, char *const *words);
 
-/* What a client waits by that has given this command; NULL: no other one. */
-bool (*steer_goes_on(enum command_id id))(struct client *, struct progress *);
-
 /* Does what a command wants; the answer is one line, when it is done. */
 void steer_run(struct client *cl, enum command_id id);
 
 /* --- command.c: the commands of the socket, see apppoolctl(8) ------------ */
-
-/* What a client of this command waits by; NULL: nobody waits for it. */
-bool (*command_goes_on(struct client *cl))(struct client *, struct progress *);
 
 /*
  * Takes a line of len bytes apart; line[len] is there and may be written to.

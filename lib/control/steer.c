@@ -301,7 +301,7 @@ restart_goes_on(struct client *cl, struct progress *out)
 	return coming;
 }
 
-static void
+static bool
 steer_rollback(
     struct client *cl, struct group *g, enum process_end none, tstamp now)
 {
@@ -312,7 +312,7 @@ steer_rollback(
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 	} else if (group_roll_back(g, true, now)) {
 		cl->targets->list[0].of = a->outdated;
-		client_wait_while(cl, restart_goes_on);
+		return true;
 	} else {
 		client_error(cl,
 		    "%s: no reload since the start, or since the latest "
@@ -320,9 +320,10 @@ steer_rollback(
 		    "addresses",
 		    g->conf->name);
 	}
+	return false;
 }
 
-static void
+static bool
 steer_restart(struct client *cl, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
@@ -334,7 +335,7 @@ steer_restart(struct client *cl, tstamp now)
 		if (a->phase == APP_RUNNING)
 			continue;
 		client_error(cl, "%s is %s", t->name, app_state_name(a));
-		return;
+		return false;
 	}
 	for (size_t i = 0; i < cl->targets->len; i++) {
 		struct target *t = &cl->targets->list[i];
@@ -347,7 +348,7 @@ steer_restart(struct client *cl, tstamp now)
 			t->of = 1;
 		}
 	}
-	client_wait_while(cl, restart_goes_on);
+	return true;
 }
 
 /* --- detach ------------------------------------------------------------- */
@@ -382,7 +383,7 @@ detach_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-static void
+static bool
 steer_detach(struct client *cl, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
@@ -394,17 +395,17 @@ steer_detach(struct client *cl, tstamp now)
 		    "%s is an app: detach takes the identifier of a worker, "
 		    "which status %s shows",
 		    t->name, t->name);
-		return;
+		return false;
 	}
 	x = &p->processes[t->process];
 	if (x->asked || x->state == PROCESS_DYING) {
 		client_error(cl, "%s: worker %s is leaving already (%s)",
 		    t->name, t->id, process_state_names[x->state]);
-		return;
+		return false;
 	}
 	t->of = x->conns.count;
 	pool_detach(p, t->process, now);
-	client_wait_while(cl, detach_goes_on);
+	return true;
 }
 
 /* --- resize ------------------------------------------------------------- */
@@ -445,7 +446,7 @@ resize_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-static void
+static bool
 steer_resize(
     struct client *cl, struct group *g, enum process_end none, tstamp now)
 {
@@ -463,12 +464,12 @@ steer_resize(
 		    "%s is no number of processes, from 0 to %u: resize APP "
 		    "MIN MAX",
 		    word, CONF_PROCESSES_MAX);
-		return;
+		return false;
 	}
 	if (size_set(g, (uint32_t)size[0], (uint32_t)size[1], why, now))
-		client_wait_while(cl, resize_goes_on);
-	else
-		client_error(cl, "%s: %s", g->conf->name, why);
+		return true;
+	client_error(cl, "%s: %s", g->conf->name, why);
+	return false;
 }
 
 /* --- drain and stop ----------------------------------------------------- */
@@ -516,7 +517,7 @@ hold_goes_on(struct client *cl, struct progress *out)
 }
 
 /* An app that is drained already is waited for. */
-static void
+static bool
 steer_hold(struct client *cl, struct group *g, enum process_end why, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
@@ -526,9 +527,9 @@ steer_hold(struct client *cl, struct group *g, enum process_end why, tstamp now)
 		hold_begin(g, why, now);
 	} else if (a->phase == APP_RUNNING || a->leaving.why != why) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
-		return;
+		return false;
 	}
-	client_wait_while(cl, hold_goes_on);
+	return true;
 }
 
 /* --- resume and start --------------------------------------------------- */
@@ -564,7 +565,7 @@ run_goes_on(struct client *cl, struct progress *out)
 }
 
 /* An app that was held for this reason runs again, or does already. */
-static void
+static bool
 steer_resume(
     struct client *cl, struct group *g, enum process_end why, tstamp now)
 {
@@ -577,54 +578,47 @@ steer_resume(
 		client_error(cl, "%s is %s, and not %s: %s has it run again",
 		    g->conf->name, app_state_name(&g->sup->pool.apps[g->app]),
 		    process_end_names[why], resume ? "start" : "resume");
-		return;
+		return false;
 	}
 	if (g->hold.stopped && !g->drained) {
 		client_error(cl,
 		    "%s still serves what is in the backlog of its listeners: "
 		    "try again when it does not",
 		    g->conf->name);
-		return;
+		return false;
 	}
 	if (g->hold.stopped || g->hold.muted || soon)
 		hold_resume(g, now);
-	client_wait_while(cl, run_goes_on);
-}
-
-bool (*steer_goes_on(enum command_id id))(struct client *, struct progress *)
-{
-	static bool (*const go_on[COMMANDS])(
-	    struct client *, struct progress *) = {
-		[COMMAND_DETACH] = detach_goes_on,
-		[COMMAND_DRAIN] = hold_goes_on,
-		[COMMAND_RESIZE] = resize_goes_on,
-		[COMMAND_RESTART] = restart_goes_on,
-		[COMMAND_RESUME] = run_goes_on,
-		[COMMAND_START] = run_goes_on,
-		[COMMAND_STOP] = hold_goes_on,
-	};
-
-	return go_on[id];
+	return true;
 }
 
 void
 steer_run(struct client *cl, enum command_id id)
 {
-	/* A command is for targets, or for one app, whose name comes first. */
+	/*
+	 * A command is for targets, or for one app, whose name comes first.
+	 * True: the client waits as long as goes_on says so.
+	 */
 	static const struct {
-		void (*targets)(struct client *, tstamp);
-		void (*app)(
+		bool (*goes_on)(struct client *, struct progress *);
+		bool (*targets)(struct client *, tstamp);
+		bool (*app)(
 		    struct client *, struct group *, enum process_end, tstamp);
 		enum process_end why; /* it is, or was, held */
 	} steers[COMMANDS] = {
-		[COMMAND_DETACH] = { .targets = steer_detach },
-		[COMMAND_DRAIN] = { .app = steer_hold, .why = END_DRAINED },
-		[COMMAND_RESIZE] = { .app = steer_resize },
-		[COMMAND_RESTART] = { .targets = steer_restart },
-		[COMMAND_RESUME] = { .app = steer_resume, .why = END_DRAINED },
-		[COMMAND_ROLLBACK] = { .app = steer_rollback },
-		[COMMAND_START] = { .app = steer_resume, .why = END_STOPPED },
-		[COMMAND_STOP] = { .app = steer_hold, .why = END_STOPPED },
+		[COMMAND_DETACH] = { detach_goes_on, .targets = steer_detach },
+		[COMMAND_DRAIN] = { hold_goes_on, NULL, steer_hold,
+		    END_DRAINED },
+		[COMMAND_RESIZE] = { resize_goes_on, .app = steer_resize },
+		[COMMAND_RESTART] = { restart_goes_on,
+		    .targets = steer_restart },
+		[COMMAND_RESUME] = { run_goes_on, NULL, steer_resume,
+		    END_DRAINED },
+		[COMMAND_ROLLBACK] = { restart_goes_on, .app = steer_rollback },
+		[COMMAND_START] = { run_goes_on, NULL, steer_resume,
+		    END_STOPPED },
+		[COMMAND_STOP] = { hold_goes_on, NULL, steer_hold,
+		    END_STOPPED },
 	};
 	const bool app = steers[id].app != NULL;
 	char **words = cl->said.words + 1;
@@ -632,8 +626,14 @@ steer_run(struct client *cl, enum command_id id)
 	struct supervisor *s = cl->all->sup;
 	const tstamp now = loop_now(&s->loop);
 	const struct target *t;
+	bool waits = false;
 
 	assert(app || steers[id].targets != NULL);
+	if (cl->again) {
+		cl->waits = WAIT_APPS;
+		cl->goes_on = steers[id].goes_on;
+		return;
+	}
 	if (s->stopping)
 		client_error(cl, "the daemon is stopping");
 	if (s->stopping || !client_may_wait(cl) ||
@@ -641,10 +641,13 @@ steer_run(struct client *cl, enum command_id id)
 		return;
 	t = cl->targets->list;
 	if (!app)
-		steers[id].targets(cl, now);
+		waits = steers[id].targets(cl, now);
 	else if (t->process == ILIST_NONE)
-		steers[id].app(cl, s->groups[t->app], steers[id].why, now);
+		waits =
+		    steers[id].app(cl, s->groups[t->app], steers[id].why, now);
 	else
 		client_error(cl, "%s is a worker of %s; this takes an app",
 		    words[0], t->name);
+	if (waits)
+		client_wait_while(cl, steers[id].goes_on);
 }

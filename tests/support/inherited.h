@@ -43,7 +43,6 @@ inherited_read(struct conf *conf, const char *text, size_t len, struct carry *c)
 	    control_register(&inherited, command_run);
 
 	assert(good);
-	clients_register();
 	carry_init(c, &inherited, clock_now());
 	c->dry = true;
 	return carry_read(c, text, len) && carry_complete(c);
