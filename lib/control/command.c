@@ -20,6 +20,17 @@
 
 /* --- status ------------------------------------------------------------- */
 
+/* If need be one that is leaving. NULL: the client was told there is none. */
+static struct group *
+target_group(struct client *cl, const char *name)
+{
+	struct group *g = target_lookup(cl->all->sup, name);
+
+	if (g == NULL)
+		target_none(cl, "app", name);
+	return g;
+}
+
 /* Sets the app of the client; NULL: all. False: it was told there is none. */
 static bool
 set_app(struct client *cl, const char *name)
@@ -587,7 +598,7 @@ static void
 run_version(struct client *cl)
 {
 	if (cl->said.json)
-		client_tell_as(cl, "version", APPPOOL_VERSION);
+		text_puts(&cl->out, "{\"version\":\"" APPPOOL_VERSION "\"}\n");
 	else
 		client_tell(cl, "apppoold " APPPOOL_VERSION);
 }

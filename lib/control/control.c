@@ -146,7 +146,7 @@ client_wait(struct client *cl)
 
 /* --- the answer --------------------------------------------------------- */
 
-void
+static void
 client_tell_as(struct client *cl, const char *key, const char *text)
 {
 	emit_object(&cl->json);
@@ -717,8 +717,7 @@ clients_carry(struct carry *c)
 	struct client *cl;
 
 	if (all->acceptor.listener.fd != -1)
-		carry_put_listener(
-		    c, CARRIED_CONTROL, 0, all, &all->acceptor.listener);
+		carry_put(c, CARRIED_CONTROL, 0, all);
 	TAILQ_FOREACH(cl, &all->list, next) {
 		struct client row = *cl;
 
@@ -745,8 +744,7 @@ control_restore(struct carry *c, struct group *g, void *record)
 	struct control *all = c->sup->control_arg;
 
 	(void)g;
-	if (!carry_copy(c, all, record) ||
-	    !carry_listener(&all->acceptor.listener))
+	if (!carry_copy(c, all, record) || all->acceptor.listener.fd == -1)
 		return false;
 	acceptor_start(&all->acceptor);
 	return true;
@@ -801,21 +799,16 @@ target_restore(struct carry *c, struct group *g, void *record)
 static const struct carry_field control_fields[] = { CARRY_LISTENER(
     struct control, acceptor.listener) };
 
-static const struct carry_kind control_kind = { .name = "control",
-	CARRY_KIND(struct control, control_fields),
-	.restore = control_restore,
-	.put = clients_carry,
-	.busy = clients_busy };
+static CARRY_KIND(control_kind, "control", struct control, control_fields,
+    .restore = control_restore, .put = clients_carry, .busy = clients_busy);
 
 static const struct carry_field client_fields[] = { CARRY_FD(
 							struct client, io.fd),
 	CARRY(struct client, uid), CARRY(struct client, came),
 	CARRY_TEXT(struct client, line), CARRY_OWNED(struct client, out.data) };
 
-static const struct carry_kind client_kind = { .name = "client",
-	CARRY_KIND(struct client, client_fields),
-	.made = true,
-	.restore = client_restore };
+static CARRY_KIND(client_kind, "client", struct client, client_fields,
+    .made = true, .restore = client_restore);
 
 #define F(m) CARRY(struct target, m)
 static const struct carry_field target_fields[] = { F(app), F(app_stamp),
@@ -823,9 +816,8 @@ static const struct carry_field target_fields[] = { F(app), F(app_stamp),
 	CARRY_TEXT(struct target, id), CARRY_TEXT(struct target, name) };
 #undef F
 
-static const struct carry_kind target_kind = { .name = "target",
-	CARRY_KIND(struct target, target_fields),
-	.restore = target_restore };
+static CARRY_KIND(target_kind, "target", struct target, target_fields,
+    .restore = target_restore);
 
 /* --- registering ---------------------------------------------- */
 

@@ -411,8 +411,6 @@ void client_wait_while(
 void client_tell(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-void client_tell_as(struct client *cl, const char *key, const char *text);
-
 /* Adds the last line of an unsuccessful answer. */
 void client_error(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
@@ -444,9 +442,6 @@ struct targets {
 
 /* If need be one that is leaving. */
 struct group *target_lookup(const struct supervisor *s, const char *name);
-
-/* The same; NULL: the client was told that there is none. */
-struct group *target_group(struct client *cl, const char *name);
 
 /* Tells the client that there is no such thing, and which app may be meant. */
 void target_none(struct client *cl, const char *what, const char *name);

@@ -69,16 +69,6 @@ target_none(struct client *cl, const char *what, const char *name)
 	free(names);
 }
 
-struct group *
-target_group(struct client *cl, const char *name)
-{
-	struct group *g = target_lookup(cl->all->sup, name);
-
-	if (g == NULL)
-		target_none(cl, "app", name);
-	return g;
-}
-
 const struct group *
 target_subject(const struct supervisor *s, char *const *words)
 {

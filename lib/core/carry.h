@@ -24,6 +24,7 @@ enum carry_type {
 	CARRY_DOUBLE,
 	CARRY_DESCRIPTOR, /* an int; -1: none */
 	CARRY_CHARS, /* an array, ended by a NUL */
+	CARRY_STORED, /* likewise, the member of that name of a listener */
 	CARRY_STRING, /* a char *, owned; NULL: none */
 	CARRY_DEADLINE, /* of a timer, which is set when it is restored */
 	CARRY_EVENTS, /* of a descriptor, which are waited for likewise */

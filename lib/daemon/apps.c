@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "daemon/worker.h"
 
@@ -122,7 +123,8 @@ size_is_same(struct group_size a, struct group_size b)
 	return a.min == b.min && a.max == b.max;
 }
 
-void
+/* The options of the app for the core, with the size that it has now. */
+static void
 size_options(const struct group *g, struct app_options *out)
 {
 	*out = g->conf->pool;
@@ -248,26 +250,6 @@ group_find(const struct supervisor *s, const char *name)
 	return g;
 }
 
-bool
-group_is_another(const struct group *g, const struct conf_app *app)
-{
-	enum conf_handoff a = g->conf->handoff, b = app->handoff;
-
-	/* Processes of these two accept many connections from us. */
-	if (a == CONF_HANDOFF_ACCEPT)
-		a = CONF_HANDOFF_NATIVE;
-	if (b == CONF_HANDOFF_ACCEPT)
-		b = CONF_HANDOFF_NATIVE;
-	return a != b;
-}
-
-bool
-group_remains(const struct group *g, const struct conf_app *app)
-{
-	return strcmp(g->conf->name, app->name) == 0 &&
-	    !group_is_another(g, app);
-}
-
 struct group *
 group_new(
     struct supervisor *s, const struct conf_app *conf, uint32_t app, tstamp now)
@@ -293,7 +275,7 @@ group_new(
 	timer_init(&g->hold.close, hold_close);
 	timer_init(&g->starts.rest, NULL);
 	timer_init(&g->backlog.timer, backlog_time_to_look);
-	timer_init(&g->parking.timer, parking_expire);
+	timer_init(&g->parking.timer, NULL);
 	size_options(g, &o);
 	g->app = app == ILIST_NONE ? pool_app_add(&s->pool, &o, now) : app;
 	assert(s->groups[g->app] == NULL);
@@ -357,7 +339,8 @@ group_free(struct group *g)
 	free(g);
 }
 
-void
+/* The features of the app are as its options say from now on. */
+static void
 group_configure(struct group *g, tstamp now)
 {
 	limiter_configure(g, now);
@@ -676,3 +659,119 @@ apps_close_unneeded(struct supervisor *s, tstamp now)
 			apps_close(g, now);
 	}
 }
+
+/* --- carried over --------------------------------------------------------- */
+
+struct carried_name {
+	char *name;
+	bool broken; /* it was, for the daemon that has written this */
+	char *former; /* the app as conf_print_app() has it; NULL: none */
+};
+
+static bool
+name_restore(struct carry *c, struct group *g, void *record)
+{
+	const struct supervisor *s = c->sup;
+	const struct carried_name *row = record;
+	const struct conf_app *conf;
+	struct conf_report report;
+
+	if (row->name == NULL || c->of >= s->pool.napps ||
+	    s->groups[c->of] != NULL)
+		return false;
+	conf = conf_find_app(s->config, row->name);
+	if (conf != NULL && conf->broken != NULL && !row->broken)
+		(void)snprintf(c->why, sizeof(c->why), "%s cannot run: %s",
+		    row->name, conf->broken);
+	if (conf == NULL || c->why[0] != '\0' ||
+	    (g = group_new(c->sup, conf, c->of, c->now)) == NULL)
+		return false;
+	/* One that cannot be loaded any more cannot be gone back to. */
+	if (row->former != NULL)
+		g->former.config =
+		    conf_load_text(s->config->file, NULL, row->former, &report);
+	if (row->former != NULL)
+		conf_report_fini(&report);
+	if (g->former.config != NULL)
+		g->former.conf = &g->former.config->apps[0];
+	return true;
+}
+
+static const struct carry_field name_fields[] = {
+	CARRY_OWNED(struct carried_name, name),
+	CARRY(struct carried_name, broken),
+	CARRY_OWNED(struct carried_name, former)
+};
+
+static void
+apps_carry(struct carry *c, const struct group *g)
+{
+	struct carried_name name = { g->conf->name, g->conf->broken != NULL,
+		NULL };
+	size_t len;
+	FILE *out =
+	    g->former.conf == NULL ? NULL : open_memstream(&name.former, &len);
+
+	if (out != NULL) {
+		conf_print_app(g->former.conf, out);
+		(void)fclose(out);
+	}
+	carry_put(c, CARRIED_NAME, g->app, &name);
+	free(name.former);
+	carry_put(c, CARRIED_GROUP, g->app, g);
+	carry_put(c, CARRIED_APP, g->app, &c->sup->pool.apps[g->app]);
+}
+
+CARRY_KIND(carry_name, "name", struct carried_name, name_fields, .inside = true,
+    .restore = name_restore, .put_app = apps_carry);
+
+static bool
+group_inherit(struct carry *c, struct group *g, void *record)
+{
+	(void)carry_copy(c, g, record);
+	if (c->dry) {
+		g->cgroup.events = -1;
+		return true;
+	}
+	group_configure(g, c->now);
+	if (group_accepts_itself(g))
+		timer_set(&c->sup->loop.timers, &g->backlog.timer, c->now);
+	return true;
+}
+
+#define F(m) CARRY(struct group, m)
+#define T(m) CARRY_TEXT(struct group, m)
+static const struct carry_field group_fields[] = { F(since), F(hold.muted),
+	F(hold.stopped), F(hold.error), F(size.set), F(size.now.min),
+	F(size.now.max), F(size.of_file.min), F(size.of_file.max), F(drained),
+	F(paused), F(unfit), F(none_ahead), F(leaves), F(backlog.depth),
+	F(backlog.calm_at), F(backlog.awaited), F(backlog.awaited_since),
+	F(backlog.falls), F(backlog.opened), F(backlog.open_at),
+	T(backlog.wrong_port), F(backlog.wrong_generation), F(hold.why),
+	CARRY_TIMER(struct group, hold.close), F(autosize.fit.ceiling),
+	F(autosize.fit.size), F(autosize.ran), F(autosize.busy),
+	CARRY_FD(struct group, cgroup.events), F(cgroup.oom_kills),
+	F(locks.held), F(locks.asked), F(locks.granted), F(locks.full),
+	F(locks.timed_out), F(locks.unreachable), F(locks.lost), T(failure.why),
+	F(failure.at), F(failure.generation), T(given_up.why), F(given_up.at),
+	F(given_up.generation) };
+#undef F
+#undef T
+
+CARRY_KIND(carry_group, "group", struct group, group_fields, .inside = true,
+    .of_app = true, .restore = group_inherit);
+
+static bool
+app_restore(struct carry *c, struct group *g, void *record)
+{
+	(void)c;
+	size_options(g, &((struct app *)record)->options);
+	return true;
+}
+
+const struct carry_kind carry_app = { .name = "app",
+	.fields = &carry_rows[CARRY_APP].fields,
+	.inside = true,
+	.of_app = true,
+	.restore = app_restore,
+	.row = &carry_rows[CARRY_APP] };

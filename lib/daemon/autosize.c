@@ -101,14 +101,6 @@ measuring_done(struct lane_job *job, tstamp now)
 	free(m);
 }
 
-void
-autosize_forget(struct worker *w)
-{
-	w->group->autosize.own -= w->usage.found.own;
-	w->group->autosize.most -= w->usage.found.most;
-	w->group->autosize.measured -= w->usage.found.most != 0;
-}
-
 static void
 autosize_measure(struct supervisor *s, tstamp now)
 {
@@ -211,7 +203,7 @@ autosize_read(struct lane_job *job)
 	    &LOOP_OWNER(job, struct supervisor, autosize.job)->autosize.found);
 }
 
-void
+static void
 autosize_tick(struct timer *t, tstamp now)
 {
 	struct supervisor *s =
@@ -242,6 +234,7 @@ autosize_begin(struct supervisor *s, tstamp now)
 		s->autosize.lane.loop = NULL;
 		return;
 	}
+	s->autosize.timer.fire = autosize_tick;
 	timer_advance(
 	    &s->loop.timers, &s->autosize.timer, now + AUTOSIZE_PERIOD);
 }

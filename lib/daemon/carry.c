@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <endian.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,6 @@
 
 #include "daemon/carry.h"
 #include "sys/number.h"
-
-/* The longest state. */
-#define STATE_MAX ((size_t)1 << 30)
 
 /* --- members -------------------------------------------------------------- */
 
@@ -116,6 +112,22 @@ carry_note_fd(struct carry *c, int fd)
 	c->fds[c->nfds++] = fd;
 }
 
+static void
+carry_note_stored(struct carry *c, const struct listener *l)
+{
+	struct kept_socket *kept;
+
+	if (l->stored[0] == '\0' || l->fd == -1)
+		return;
+	kept = reallocarray(c->kept, c->nkept + 1, sizeof(*kept));
+	if (kept == NULL) {
+		c->text.failed = true;
+		return;
+	}
+	c->kept = kept;
+	kept[c->nkept++] = (struct kept_socket){ l->fd, l->stored };
+}
+
 void
 carry_put(struct carry *c, enum carry_id id, uint32_t of, const void *record)
 {
@@ -131,8 +143,11 @@ carry_put(struct carry *c, enum carry_id id, uint32_t of, const void *record)
 		const char *at = (const char *)record + f->offset;
 		uint32_t n = f->n;
 
-		if (f->type == CARRY_CHARS) {
+		if (f->type == CARRY_CHARS || f->type == CARRY_STORED) {
 			put_string(t, f, at);
+			if (f->type == CARRY_STORED)
+				carry_note_stored(
+				    c, LOOP_OWNER(at, struct listener, stored));
 			continue;
 		}
 		if (f->type == CARRY_STRING) {
@@ -204,7 +219,8 @@ read_number(struct reading *r, int64_t *out)
 static bool
 read_value(const struct carry_field *f, struct reading *r, char *at)
 {
-	bool string = f->type == CARRY_CHARS || f->type == CARRY_STRING;
+	bool chars = f->type == CARRY_CHARS || f->type == CARRY_STORED;
+	bool string = chars || f->type == CARRY_STRING;
 	char *copy;
 	int64_t n;
 
@@ -218,7 +234,7 @@ read_value(const struct carry_field *f, struct reading *r, char *at)
 	if (!read_number(r, &n) || n < 0 || *r->at++ != ':' ||
 	    n >= r->end - r->at || memchr(r->at, '\0', (size_t)n) != NULL)
 		return false;
-	if (f->type == CARRY_CHARS) {
+	if (chars) {
 		if ((size_t)n >= f->size)
 			return false;
 		memcpy(at, r->at, (size_t)n);
@@ -351,6 +367,16 @@ carry_copy(struct carry *c, void *to, void *record)
 			if (f->type == CARRY_STRING)
 				memset(at, 0, f->size);
 		}
+		if (f->type == CARRY_STORED) {
+			struct listener *l =
+			    LOOP_OWNER(into, struct listener, stored);
+
+			l->addrlen = sizeof(l->addr);
+			if (l->fd != -1 &&
+			    getsockname(l->fd, (void *)&l->addr, &l->addrlen) ==
+				-1)
+				return false;
+		}
 	}
 	return true;
 }
@@ -375,13 +401,14 @@ carry_restore(struct carry *c, struct reading *r)
 	fields_clear(k, record);
 	good = read_members(c, k, r, record) && (!k->of_app || g != NULL);
 	if (good && k->restore != NULL && (k->inside || !c->dry)) {
-		good = k->restore(c, g, record);
-		made = good && k->made;
+		made = k->made;
+		good = (!made || carry_copy(c, record, record)) &&
+		    k->restore(c, g, record);
 	}
 	if (good && k->row != NULL)
 		good = k->row->restore(&s->pool, c->of, record);
 	if (made)
-		return carry_copy(c, record, record);
+		return good;
 	carry_free(c->id, record);
 	free(record);
 	return good;
@@ -402,66 +429,9 @@ carry_read(struct carry *c, const char *text, size_t len)
 			    carry_kinds[c->id]->name);
 		c->counts[c->id]++;
 	}
-	if (good && (c->head != NULL || c->counts[CARRIED_END] == 1))
-		return true;
-	if (c->why[0] == '\0')
+	if (good && c->head == NULL && c->counts[CARRIED_END] == 0) {
 		(void)snprintf(c->why, sizeof(c->why), "its end is missing");
-	return false;
-}
-
-/* --- descriptors ---------------------------------------------------------- */
-
-bool
-carry_keep(const struct carry *c, bool keep)
-{
-	/* All others have that flag anyway. Linux has the call since 5.11. */
-	if (!keep &&
-	    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
-		return true;
-	for (size_t i = 0; i < c->nfds; i++)
-		if (fcntl(c->fds[i], F_SETFD, keep ? 0 : FD_CLOEXEC) == -1)
-			return false;
-	return true;
-}
-
-void
-carry_put_listener(struct carry *c, enum carry_id id, uint32_t of,
-    const void *record, const struct listener *l)
-{
-	struct kept_socket *kept =
-	    reallocarray(c->kept, c->nkept + 1, sizeof(*kept));
-
-	carry_put(c, id, of, record);
-	if (kept == NULL) {
-		c->text.failed = true;
-		return;
+		return false;
 	}
-	c->kept = kept;
-	kept[c->nkept] = (struct kept_socket){ l->fd, l->stored };
-	c->nkept += l->stored[0] != '\0' && l->fd != -1;
-}
-
-bool
-carry_listener(struct listener *l)
-{
-	l->addrlen = sizeof(l->addr);
-	return l->fd != -1 &&
-	    getsockname(l->fd, (void *)&l->addr, &l->addrlen) == 0;
-}
-
-/* --- beginning and end ---------------------------------------------------- */
-
-void
-carry_init(struct carry *c, struct supervisor *s, tstamp now)
-{
-	*c = (struct carry){ .sup = s, .now = now };
-	text_init(&c->text, STATE_MAX);
-}
-
-void
-carry_fini(struct carry *c)
-{
-	text_fini(&c->text);
-	free(c->fds);
-	free(c->kept);
+	return good && (c->head != NULL || carry_complete(c));
 }

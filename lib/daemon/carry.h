@@ -15,6 +15,8 @@
  *does not know makes it refuse the state.
  */
 
+#include <stdlib.h>
+
 #include "core/carry.h"
 #include "daemon/state.h"
 #include "sys/listener.h"
@@ -74,8 +76,11 @@ struct carry_kind {
 	const char *(*busy)(const struct supervisor *s);
 };
 
-#define CARRY_KIND(s, table) \
-	.fields = &(const struct carry_fields)CARRY_FIELDS(s, table)
+/* The kind of this name, of a table of fields of the struct s. */
+#define CARRY_KIND(kind, text, s, table, ...) \
+	const struct carry_kind kind = { .name = (text), \
+		.fields = &(const struct carry_fields)CARRY_FIELDS(s, table), \
+		__VA_ARGS__ }
 
 /* Kinds of records, in the order in which they are written. */
 enum carry_id {
@@ -132,8 +137,23 @@ struct carry {
 	char why[256]; /* it is refused */
 };
 
-void carry_init(struct carry *c, struct supervisor *s, tstamp now);
-void carry_fini(struct carry *c);
+/* The longest state. */
+#define STATE_MAX ((size_t)1 << 30)
+
+static inline void
+carry_init(struct carry *c, struct supervisor *s, tstamp now)
+{
+	*c = (struct carry){ .sup = s, .now = now };
+	text_init(&c->text, STATE_MAX);
+}
+
+static inline void
+carry_fini(struct carry *c)
+{
+	text_fini(&c->text);
+	free(c->fds);
+	free(c->kept);
+}
 
 /* Adds a record to the text. */
 void carry_put(
@@ -148,9 +168,6 @@ bool carry_read(struct carry *c, const char *text, size_t len);
  */
 bool carry_copy(struct carry *c, void *to, void *record);
 
-/* Whether the descriptors in the text stay open when a program is executed. */
-bool carry_keep(const struct carry *c, bool keep);
-
 /* All of the daemon, but for CARRIED_STATE; kinds are counted. */
 void carry_all(struct carry *c);
 
@@ -162,20 +179,13 @@ bool carry_complete(struct carry *c);
 #define CARRY_IO(s, m) \
 	CARRY_FD(s, m.fd), CARRY_AS(s, m.events, m.events, CARRY_EVENTS, 0)
 
-/* An open listener. */
+/* A listener: its address is asked for. */
 #define CARRY_LISTENER(s, l) \
 	CARRY_FD(s, l.fd), CARRY(s, l.kind), CARRY(s, l.inherited), \
 	    CARRY(s, l.shut), CARRY(s, l.marks), CARRY(s, l.shared), \
 	    CARRY(s, l.blocked), CARRY_TEXT(s, l.name), \
-	    CARRY_TEXT(s, l.stored), CARRY_OWNED(s, l.path), \
-	    CARRY(s, l.file.dev), CARRY(s, l.file.ino)
-
-/* Adds a record that has this listener. */
-void carry_put_listener(struct carry *c, enum carry_id id, uint32_t of,
-    const void *record, const struct listener *l);
-
-/* Asks for the address of a listener that was read; false: it is none. */
-bool carry_listener(struct listener *l);
+	    CARRY_AS(s, l.stored, l.stored, CARRY_STORED, 0), \
+	    CARRY_OWNED(s, l.path), CARRY(s, l.file.dev), CARRY(s, l.file.ino)
 
 /* A process of ours that shares a page with us. */
 #define CARRY_HELPER(s, h) \
@@ -186,6 +196,8 @@ bool carry_listener(struct listener *l);
  */
 
 extern const struct carry_kind carry_state; /* upgrade.c */
+extern const struct carry_kind carry_pool; /* reload.c */
+extern const struct carry_kind carry_name, carry_group, carry_app;
 extern const struct carry_kind carry_listener_kind;
 extern const struct carry_kind carry_file;
 extern const struct carry_kind carry_templating, carry_template;

@@ -316,13 +316,15 @@ channel_taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
 	} else if (fd == -1 && s->accepted[conn].fd == -1) {
 		w->lost = true;
 	} else {
-		/* With keep_alive our copy does without theirs. */
-		parking_taken(w->group, &s->accepted[conn], fd);
+		/* With keep_alive our copy is still there, and does. */
+		if (s->accepted[conn].fd == -1) {
+			s->accepted[conn].fd = fd;
+			fd = -1;
+		}
 		if (r->living)
 			w->taken = conn;
 		else
 			pool_retaken(&s->pool, conn, now);
-		return;
 	}
 	if (fd != -1)
 		keeper_close(w->group, fd);

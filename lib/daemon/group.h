@@ -3,6 +3,8 @@
 
 /* An app as the daemon sees it; the core knows it by its number. */
 
+#include <string.h>
+
 #include "daemon/state.h"
 #include "sys/listener.h"
 
@@ -187,9 +189,6 @@ struct group *group_new(struct supervisor *s, const struct conf_app *conf,
     uint32_t app, tstamp now);
 void group_free(struct group *g);
 
-/* The features of the app are as its options say from now on. */
-void group_configure(struct group *g, tstamp now);
-
 /* Whether its ceiling is found by max_processes = auto. */
 static inline bool
 group_is_auto(const struct group *g)
@@ -223,11 +222,23 @@ void group_failed(struct group *g, const char *fmt, ...)
 /*
  * Its processes take connections in another way: it is another app of the same
  * name. The former one serves what it has, without the listeners of both.
+ * Processes of native and accept receive many connections from us.
  */
-bool group_is_another(const struct group *g, const struct conf_app *app);
+static inline bool
+group_is_another(const struct group *g, const struct conf_app *app)
+{
+	return g->conf->handoff != app->handoff &&
+	    (g->conf->handoff > CONF_HANDOFF_ACCEPT ||
+		app->handoff > CONF_HANDOFF_ACCEPT);
+}
 
 /* Whether the group stays the one of this app, which may be of another name. */
-bool group_remains(const struct group *g, const struct conf_app *app);
+static inline bool
+group_remains(const struct group *g, const struct conf_app *app)
+{
+	return strcmp(g->conf->name, app->name) == 0 &&
+	    !group_is_another(g, app);
+}
 
 /*
  * What is started from now on is as it was before the latest change that
@@ -352,9 +363,6 @@ void listeners_open_awaited(struct supervisor *s, tstamp now);
 void listeners_close_all(struct app_listeners *all);
 
 /* All listeners of the group leave the loop, or come back. */
-/* A process ended: some remove the file of a Unix socket when they do. */
-void listeners_keep(struct group *g);
-
 void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 
@@ -423,9 +431,6 @@ void apps_close_unneeded(struct supervisor *s, tstamp now);
 #define SIZE_TEXT 48
 const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
 
-/* The options of the app for the core, with the size that it has now. */
-void size_options(const struct group *g, struct app_options *out);
-
 /* Sets another size, or the file's. False: why says what would be valid. */
 #define SIZE_WHY 192
 bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
@@ -479,9 +484,6 @@ void hold_resume(struct group *g, tstamp now);
 /* None of a group that closes; of the same files all that is known stays. */
 void restart_files_configure(struct group *g, tstamp now);
 
-/* fire() of supervisor.files_timer. */
-void restart_files_look(struct timer *t, tstamp now);
-
 /*
  * Whether a look that began since then has come back, or a second is over; else
  * one is begun.
@@ -489,9 +491,6 @@ void restart_files_look(struct timer *t, tstamp now);
 bool restart_files_seen(const struct group *g, tstamp since, tstamp now);
 
 /* --- parking.c ----------------------------------------------------------- */
-
-/* fire() of parking.timer. */
-void parking_expire(struct timer *t, tstamp now);
 
 /*
  * The process parks the connection, which the caller closes where nothing is
@@ -511,9 +510,6 @@ bool parking_serve(struct group *g, tstamp now);
  */
 void parking_leave(struct group *g, tstamp now);
 
-/* A connection was received back, or not (-1), as our copy is still there. */
-void parking_taken(struct group *g, struct accepted *c, int fd);
-
 /* The connection goes elsewhere with its descriptor: the loop forgets it. */
 void parking_forget(struct supervisor *s, struct accepted *c);
 
@@ -526,9 +522,6 @@ bool parking_head_lacks(const char *bytes, size_t len);
 
 /* --- sampling.c ---------------------------------------------------------- */
 
-/* fire() of sampling.timer: a piece of a round. */
-void sampling_round(struct timer *t, tstamp now);
-
 /* For another group, other options, or another process. */
 void sampling_begin(struct group *g, tstamp now);
 
@@ -537,16 +530,10 @@ void sampling_memory(struct worker *w, tstamp now);
 
 /* --- autosize.c ---------------------------------------------------------- */
 
-/* fire() of autosize.timer. */
-void autosize_tick(struct timer *t, tstamp now);
-
 /* An app, or the ceiling over all, is auto. */
 void autosize_begin(struct supervisor *s, tstamp now);
 
 /* Another configuration is in force: the ceiling over all apps, by it. */
 void autosize_configure(struct supervisor *s, tstamp now);
-
-/* The process is gone: it counts no more. */
-void autosize_forget(struct worker *w);
 
 #endif

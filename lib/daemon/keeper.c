@@ -1067,11 +1067,8 @@ static const struct carry_field output_fields[] = { CARRY_NUMBER(
 	CARRY_TEXT(struct output, id), CARRY_FD(struct output, ends[0]),
 	CARRY_FD(struct output, ends[1]), CARRY(struct output, held) };
 
-const struct carry_kind carry_output = { .name = "output",
-	CARRY_KIND(struct output, output_fields),
-	.of_app = true,
-	.made = true,
-	.restore = output_restore };
+CARRY_KIND(carry_output, "output", struct output, output_fields, .of_app = true,
+    .made = true, .restore = output_restore);
 
 static bool
 keeper_restore(struct carry *c, struct group *g, void *record)
@@ -1124,8 +1121,5 @@ keeper_busy(const struct supervisor *s)
 	return NULL;
 }
 
-const struct carry_kind carry_keeper = { .name = "keeper",
-	CARRY_KIND(struct keeper, keeper_fields),
-	.restore = keeper_restore,
-	.put = keeper_carry,
-	.busy = keeper_busy };
+CARRY_KIND(carry_keeper, "keeper", struct keeper, keeper_fields,
+    .restore = keeper_restore, .put = keeper_carry, .busy = keeper_busy);

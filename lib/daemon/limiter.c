@@ -891,10 +891,6 @@ limiter_busy(const struct group *g)
 	    : NULL;
 }
 
-const struct carry_kind carry_lock = { .name = "lock",
-	CARRY_KIND(struct lock, lock_fields),
-	.of_app = true,
-	.made = true,
-	.restore = lock_restore,
-	.put_app = limiter_carry,
-	.app_busy = limiter_busy };
+CARRY_KIND(carry_lock, "lock", struct lock, lock_fields, .of_app = true,
+    .made = true, .restore = lock_restore, .put_app = limiter_carry,
+    .app_busy = limiter_busy);

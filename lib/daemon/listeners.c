@@ -100,16 +100,6 @@ listeners_share(struct app_listener *l)
 }
 
 void
-listeners_keep(struct group *g)
-{
-	struct app_listener *l;
-
-	TAILQ_FOREACH(l, &g->listeners, next)
-		if (group_accepts_itself(g) && !l->leaving)
-			acceptor_keep(&l->acceptor);
-}
-
-void
 listeners_pause(struct group *g)
 {
 	struct app_listener *l;
@@ -679,9 +669,7 @@ listener_restore(struct carry *c, struct group *g, void *record)
 	struct app_listener *l =
 	    where == NULL ? NULL : listener_new(c->sup, where);
 
-	if (l == NULL || !carry_copy(c, l, record) ||
-	    (l->acceptor.listener.fd != -1 &&
-		!carry_listener(&l->acceptor.listener)))
+	if (l == NULL || !carry_copy(c, l, record))
 		return false;
 	accepting_begin(l, g);
 	return true;
@@ -702,8 +690,7 @@ listeners_carry(struct carry *c, const struct group *g)
 	const struct app_listener *l;
 
 	TAILQ_FOREACH(l, &g->listeners, next)
-		carry_put_listener(
-		    c, CARRIED_LISTENER, g->app, l, &l->acceptor.listener);
+		carry_put(c, CARRIED_LISTENER, g->app, l);
 }
 
 static const char *
@@ -719,9 +706,6 @@ listeners_busy(const struct group *g)
 	return NULL;
 }
 
-const struct carry_kind carry_listener_kind = { .name = "listener",
-	CARRY_KIND(struct app_listener, listener_fields),
-	.of_app = true,
-	.restore = listener_restore,
-	.put_app = listeners_carry,
-	.app_busy = listeners_busy };
+CARRY_KIND(carry_listener_kind, "listener", struct app_listener,
+    listener_fields, .of_app = true, .restore = listener_restore,
+    .put_app = listeners_carry, .app_busy = listeners_busy);

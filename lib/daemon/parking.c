@@ -240,6 +240,8 @@ parking_head_lacks(const char *bytes, size_t len)
 
 /* --- time ----------------------------------------------------------------- */
 
+static void parking_expire(struct timer *t, tstamp now);
+
 static void
 parking_set_timer(struct group *g, tstamp now)
 {
@@ -250,11 +252,12 @@ parking_set_timer(struct group *g, tstamp now)
 		at = parking_is_open(g)
 		    ? tstamp_add(k->since, g->conf->parking.keep_alive_timeout)
 		    : now;
+	g->parking.timer.fire = parking_expire;
 	timer_set(&g->sup->loop.timers, &g->parking.timer, at);
 }
 
 /* The timer may be early: a connection that was the first has been served. */
-void
+static void
 parking_expire(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, parking.timer);
@@ -347,15 +350,6 @@ parking_hold(struct group *g, int fd, bool tcp, tstamp now)
 	k->fresh = true;
 	parking_begin(k, now);
 	return true;
-}
-
-void
-parking_taken(struct group *g, struct accepted *c, int fd)
-{
-	if (c->fd == -1)
-		c->fd = fd;
-	else if (fd != -1)
-		keeper_close(g, fd);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -464,9 +458,5 @@ parking_carry(struct carry *c, const struct group *g)
 		carry_put(c, CARRIED_PARKED, g->app, k);
 }
 
-const struct carry_kind carry_parked = { .name = "parked",
-	CARRY_KIND(struct parked, parked_fields),
-	.of_app = true,
-	.made = true,
-	.restore = parking_restore,
-	.put_app = parking_carry };
+CARRY_KIND(carry_parked, "parked", struct parked, parked_fields, .of_app = true,
+    .made = true, .restore = parking_restore, .put_app = parking_carry);

@@ -502,7 +502,7 @@ counter_listener_restore(struct carry *c, struct group *g, void *record)
 	while (i < conf->counter_len && text != NULL &&
 	    strcmp(conf->counter[i].text, text) != 0)
 		i++;
-	if (i == conf->counter_len || !carry_listener(&l->listener))
+	if (i == conf->counter_len || l->listener.fd == -1)
 		return false;
 	free(text);
 	l->where = &conf->counter[i];
@@ -519,10 +519,8 @@ static const struct carry_field counter_listener_fields[] = {
 	CARRY(struct counter_listener, told)
 };
 
-const struct carry_kind carry_counter_listener = { .name = "counter_listener",
-	CARRY_KIND(struct counter_listener, counter_listener_fields),
-	.made = true,
-	.restore = counter_listener_restore };
+CARRY_KIND(carry_counter_listener, "counter_listener", struct counter_listener,
+    counter_listener_fields, .made = true, .restore = counter_listener_restore);
 
 static bool
 counter_restore(struct carry *c, struct group *g, void *record)
@@ -551,8 +549,7 @@ poolcounter_carry(struct carry *c)
 	const struct counter_listener *l;
 
 	TAILQ_FOREACH(l, &all->listeners, next)
-		carry_put_listener(
-		    c, CARRIED_COUNTER_LISTENER, 0, l, &l->listener);
+		carry_put(c, CARRIED_COUNTER_LISTENER, 0, l);
 	carry_put(c, CARRIED_COUNTER, 0, all);
 }
 
@@ -567,8 +564,6 @@ poolcounter_busy(const struct supervisor *s)
 	    : NULL;
 }
 
-const struct carry_kind carry_counter = { .name = "counter",
-	CARRY_KIND(struct poolcounter, counter_fields),
-	.restore = counter_restore,
-	.put = poolcounter_carry,
-	.busy = poolcounter_busy };
+CARRY_KIND(carry_counter, "counter", struct poolcounter, counter_fields,
+    .restore = counter_restore, .put = poolcounter_carry,
+    .busy = poolcounter_busy);

@@ -46,14 +46,6 @@ struct refusal {
 
 /* --- answers ------------------------------------------------------------ */
 
-bool
-refusal_answers(const struct conf_app *conf)
-{
-	return conf->refusal.on_full == CONF_ON_FULL_REPLY ||
-	    (conf->refusal.on_full != CONF_ON_FULL_CLOSE &&
-		conf->refusal.protocol != CONF_PROTOCOL_RAW);
-}
-
 /* Why no process is ready, where clients may know that. */
 static void
 refusal_answer_http(const struct group *g, struct refusal_answer *out)
@@ -304,10 +296,6 @@ refusal_busy(const struct supervisor *s)
 	return NULL;
 }
 
-const struct carry_kind carry_refusal = { .name = "refusal",
-	CARRY_KIND(struct refusal, refusal_fields),
-	.of_app = true,
-	.made = true,
-	.restore = refusal_restore,
-	.put = refusal_carry,
-	.busy = refusal_busy };
+CARRY_KIND(carry_refusal, "refusal", struct refusal, refusal_fields,
+    .of_app = true, .made = true, .restore = refusal_restore,
+    .put = refusal_carry, .busy = refusal_busy);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/ilist.h"
+#include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "daemon/worker.h"
 #include "sys/manager.h"
@@ -570,33 +571,6 @@ reload_request(struct supervisor *s, tstamp now)
 	return a;
 }
 
-/* --- what another daemon had -----------------------------------------------
- */
-
-/* More connections than a process can have descriptors. */
-#define INHERIT_CONNS (1u << 22)
-
-bool
-reload_inherit(struct supervisor *s, const struct pool *row)
-{
-	struct conf *conf = s->config;
-	uint32_t spare;
-
-	if (s->pool_memory != NULL || row->napps > 4 * CONF_APPS_MAX ||
-	    row->nprocesses > 4 * CONF_PROCESSES_MAX ||
-	    row->nconns > INHERIT_CONNS || !tables_fit(conf, &spare))
-		return false;
-	/* At least as large as the numbers that are used. */
-	s->pool.limits = (struct pool_limits){ .apps = row->napps,
-		.processes = row->nprocesses,
-		.conns = row->nconns };
-	if (tables_reserve(s, conf) == -1)
-		return false;
-	s->pool.process_slack = conf->process_slack;
-	s->control->inherit(s->control_arg, conf, spare);
-	return true;
-}
-
 /* --- the first configuration ---------------------------------------------- */
 
 static bool
@@ -637,3 +611,39 @@ reload_first(struct supervisor *s)
 	activation_drop();
 	return EX_OK;
 }
+
+/* --- carried over --------------------------------------------------------- */
+
+/* More connections than a process can have descriptors. */
+#define INHERIT_CONNS (1u << 22)
+
+/* Tables for what another daemon had under this configuration. */
+static bool
+tables_restore(struct carry *c, struct group *g, void *record)
+{
+	const struct pool *row = record;
+	struct supervisor *s = c->sup;
+	struct conf *conf = s->config;
+	uint32_t spare;
+
+	(void)g;
+	if (s->pool_memory != NULL || row->napps > 4 * CONF_APPS_MAX ||
+	    row->nprocesses > 4 * CONF_PROCESSES_MAX ||
+	    row->nconns > INHERIT_CONNS || !tables_fit(conf, &spare))
+		return false;
+	/* At least as large as the numbers that are used. */
+	s->pool.limits = (struct pool_limits){ .apps = row->napps,
+		.processes = row->nprocesses,
+		.conns = row->nconns };
+	if (tables_reserve(s, conf) == -1)
+		return false;
+	s->pool.process_slack = conf->process_slack;
+	s->control->inherit(s->control_arg, conf, spare);
+	return true;
+}
+
+const struct carry_kind carry_pool = { .name = "pool",
+	.fields = &carry_rows[CARRY_POOL].fields,
+	.inside = true,
+	.restore = tables_restore,
+	.row = &carry_rows[CARRY_POOL] };

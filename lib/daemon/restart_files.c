@@ -140,7 +140,7 @@ restart_look_begin(struct restart_files *f, tstamp now)
 	lane_submit(&f->group->sup->looker, &f->job);
 }
 
-void
+static void
 restart_files_look(struct timer *t, tstamp now)
 {
 	struct supervisor *s = TIMER_OWNER(t, struct supervisor, files_timer);
@@ -234,6 +234,7 @@ restart_files_configure(struct group *g, tstamp now)
 	if (f != NULL) {
 		/* As it was, until the first look is back. */
 		f->renew = renew;
+		g->sup->files_timer.fire = restart_files_look;
 		timer_set(&g->sup->loop.timers, &g->sup->files_timer, now);
 	} else if (renew && !g->closing) {
 		pool_app_renew(&g->sup->pool, g->app, false, now);
@@ -275,8 +276,6 @@ restart_files_carry(struct carry *c, const struct group *g)
 		carry_put(c, CARRIED_FILE, g->app, &f->files[i]);
 }
 
-const struct carry_kind carry_file = { .name = "file",
-	CARRY_KIND(struct restart_file, restart_fields),
-	.of_app = true,
-	.restore = restart_file_restore,
-	.put_app = restart_files_carry };
+CARRY_KIND(carry_file, "file", struct restart_file, restart_fields,
+    .of_app = true, .restore = restart_file_restore,
+    .put_app = restart_files_carry);

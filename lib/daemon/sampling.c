@@ -175,20 +175,8 @@ sampling_pause(const struct group *g, bool cpu)
 	return pause < SAMPLING_PAUSE_MIN ? SAMPLING_PAUSE_MIN : pause;
 }
 
-void
-sampling_begin(struct group *g, tstamp now)
-{
-	tspan pause =
-	    tstamp_min(sampling_pause(g, false), sampling_pause(g, true));
-
-	if (cgroup_lacks(CGROUP_ANY) == NULL)
-		pause = tstamp_min(pause, SAMPLING_CGROUPS);
-	timer_advance(&g->sup->loop.timers, &g->sup->sampling.timer,
-	    tstamp_add(now, pause));
-}
-
-/* If there is more, the next turn comes at once. */
-void
+/* A piece of a round. If there is more, the next turn comes at once. */
+static void
 sampling_round(struct timer *t, tstamp now)
 {
 	struct supervisor *s =
@@ -225,4 +213,17 @@ sampling_round(struct timer *t, tstamp now)
 		if (s->groups[app] != NULL &&
 		    app_living(&s->pool.apps[app]) > 0)
 			sampling_begin(s->groups[app], now);
+}
+
+void
+sampling_begin(struct group *g, tstamp now)
+{
+	tspan pause =
+	    tstamp_min(sampling_pause(g, false), sampling_pause(g, true));
+
+	if (cgroup_lacks(CGROUP_ANY) == NULL)
+		pause = tstamp_min(pause, SAMPLING_CGROUPS);
+	g->sup->sampling.timer.fire = sampling_round;
+	timer_advance(&g->sup->loop.timers, &g->sup->sampling.timer,
+	    tstamp_add(now, pause));
 }

@@ -98,7 +98,8 @@ waiters_is_gone(
 	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-void
+/* Drops waiters whose client has left. */
+static void
 waiters_sweep(struct timer *t, tstamp now)
 {
 	static struct pollfd polls[WAITERS_SWEEP_MAX];
@@ -493,6 +494,11 @@ settle_actions(struct supervisor *s)
 	tstamp now = loop_now(&s->loop);
 	struct action a;
 
+	/* While there are connections, those that wait are looked at. */
+	s->second.fire = waiters_sweep;
+	if (s->second.at == TSTAMP_NEVER &&
+	    s->pool.nconns > s->pool.free_conns.count)
+		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	do {
 		while (pool_next_action(&s->pool, &a)) {
 			turn_for(a.app);

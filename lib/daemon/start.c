@@ -441,7 +441,7 @@ start_done(struct lane_job *job, tstamp now)
 	if (failed)
 		(void)child_explain(&t->spec, &t->result, why, sizeof(why));
 	keeper_ends_given(w->output);
-	TAILQ_REMOVE(&s->starting, w, start.next);
+	TAILQ_REMOVE(&s->starting.list, w, start.next);
 	w->start.result = NULL;
 	start_free(t);
 	/* Deaths are looked at that may be of processes being started. */
@@ -449,7 +449,7 @@ start_done(struct lane_job *job, tstamp now)
 		timer_set(&s->loop.timers, &s->reaping.timer, now);
 	s->reaping.waits = false;
 	if (w->template == NULL) {
-		s->nstarting--;
+		s->starting.n--;
 		w->group->starts.n--;
 	}
 	if (!failed)
@@ -488,7 +488,7 @@ start_program(struct worker *w)
 		return -1;
 	}
 	w->start.result = &t->result;
-	TAILQ_INSERT_TAIL(&s->starting, w, start.next);
+	TAILQ_INSERT_TAIL(&s->starting.list, w, start.next);
 	lane_submit(&s->spawner, &t->job);
 	return 0;
 }
@@ -528,7 +528,7 @@ start_begin(struct worker *w, bool alone, tstamp now)
 		start_failed(s, w->process, true, strerror(errno), now);
 		return;
 	}
-	s->nstarting++;
+	s->starting.n++;
 	g->starts.n++;
 }
 
@@ -589,7 +589,7 @@ start_next_group(struct supervisor *s)
 	const struct templating *of;
 
 	/* What is in the lane is not carried over. */
-	if (s->nstarting >= START_MAX || upgrade_waits(s))
+	if (s->starting.n >= START_MAX || upgrade_waits(s))
 		return NULL;
 	TAILQ_FOREACH(g, &s->start_queue, start_next) {
 		if (g->starts.rest.at != TSTAMP_NEVER && !start_may_rest(g))

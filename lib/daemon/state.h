@@ -82,7 +82,13 @@ struct refusal_answer {
 void refusal_begin(struct group *g, int fd, bool tcp, bool handed, tstamp now);
 
 /* Whether this app answers at all. */
-bool refusal_answers(const struct conf_app *conf);
+static inline bool
+refusal_answers(const struct conf_app *conf)
+{
+	return conf->refusal.on_full == CONF_ON_FULL_REPLY ||
+	    (conf->refusal.on_full != CONF_ON_FULL_CLOSE &&
+		conf->refusal.protocol != CONF_PROTOCOL_RAW);
+}
 
 /* The answer to the client at fd, or at one that is not looked at (-1). */
 void refusal_answer(const struct group *g, int fd, struct refusal_answer *out);
@@ -177,7 +183,6 @@ struct events {
 struct supervisor {
 	struct loop loop;
 	struct watch watch;
-	struct log_rate long_turn_rate;
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
@@ -194,8 +199,10 @@ struct supervisor {
 		unsigned n;
 	} refusals;
 	struct groups start_queue; /* groups with queued workers, in turn */
-	struct workers starting; /* in the spawner lane, templates, too */
-	unsigned nstarting; /* the workers among them */
+	struct {
+		struct workers list; /* in the spawner lane, templates, too */
+		unsigned n; /* the workers among them */
+	} starting;
 	struct keepers *keepers; /* owned; see keeper.h */
 	struct pids pids; /* of all workers that have one */
 	struct templates templates;
@@ -218,7 +225,7 @@ struct supervisor {
 	uint64_t generation; /* reloads that came into force */
 	struct sampling sampling;
 	struct autosizing autosize;
-	struct timer second; /* set while there are connections */
+	struct timer second; /* set while there are connections; settle.c's */
 	struct timer close; /* set: close_delay before the apps close */
 	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */
 	bool background; /* -D: report when all are ready */
@@ -305,16 +312,10 @@ void settle_actions(struct supervisor *s);
  */
 bool settle_ends(struct group *g, bool at_once, const char *why, tstamp now);
 
-/* fire() of second: drops waiters whose client has left. */
-void waiters_sweep(struct timer *t, tstamp now);
-
 /* --- reload.c ------------------------------------------------------------ */
 
 /* The first configuration comes into force. Returns as supervisor_open(). */
 int reload_first(struct supervisor *s);
-
-/* Tables for what another daemon had under this configuration, as carried. */
-bool reload_inherit(struct supervisor *s, const struct pool *row);
 
 /* How a reload ended. */
 struct reload_answer {

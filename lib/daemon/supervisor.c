@@ -307,6 +307,7 @@ supervisor_say_alive(struct timer *t, tstamp now)
 static void
 supervisor_turn(struct supervisor *s)
 {
+	static struct log_rate long_turn_rate;
 	struct watch_sight at;
 	const struct group *g;
 	tstamp now;
@@ -317,10 +318,6 @@ supervisor_turn(struct supervisor *s)
 	now = loop_now(&s->loop);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
-	/* While there are connections, those that wait are looked at. */
-	if (s->second.at == TSTAMP_NEVER &&
-	    s->pool.nconns > s->pool.free_conns.count)
-		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	settle_actions(s);
 	s->control->turn(s->control_arg, now);
 	supervisor_report(s, now);
@@ -329,7 +326,7 @@ supervisor_turn(struct supervisor *s)
 	if (!watch_saw(&s->watch, &at))
 		return;
 	g = at.app < s->pool.napps ? s->groups[at.app] : NULL;
-	log_limited(&s->long_turn_rate, now, LOG_LEVEL_WARN,
+	log_limited(&long_turn_rate, now, LOG_LEVEL_WARN,
 	    "a turn of the loop lasted %.3f s and was interrupted at %s%s%s",
 	    tspan_to_seconds(loop_lasts(&s->loop)),
 	    at.call == NULL ? "work" : at.call, g == NULL ? "" : " for ",
@@ -357,17 +354,17 @@ supervisor_clear(struct supervisor *s, struct conf *config)
 	memset(s, 0, sizeof(*s));
 	s->config = config;
 	TAILQ_INIT(&s->start_queue);
-	TAILQ_INIT(&s->starting);
+	TAILQ_INIT(&s->starting.list);
 	RB_INIT(&s->pids);
 	TAILQ_INIT(&s->templates.all);
 	TAILQ_INIT(&s->templates.forks);
-	timer_init(&s->second, waiters_sweep);
-	timer_init(&s->files_timer, restart_files_look);
+	timer_init(&s->second, NULL);
+	timer_init(&s->files_timer, NULL);
 	timer_init(&s->close, supervisor_close);
 	timer_init(&s->hangup, supervisor_look_at_terminal);
 	timer_init(&s->reaping.timer, death_reap_some);
-	timer_init(&s->sampling.timer, sampling_round);
-	timer_init(&s->autosize.timer, autosize_tick);
+	timer_init(&s->sampling.timer, NULL);
+	timer_init(&s->autosize.timer, NULL);
 	timer_init(&s->told.timer, NULL);
 	timer_init(&s->told.alive, supervisor_say_alive);
 }

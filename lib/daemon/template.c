@@ -930,15 +930,9 @@ template_busy(const struct supervisor *s)
 	return NULL;
 }
 
-const struct carry_kind carry_templating = { .name = "templating",
-	CARRY_KIND(struct templating, templating_fields),
-	.of_app = true,
-	.restore = templating_restore,
-	.put_app = template_carry };
+CARRY_KIND(carry_templating, "templating", struct templating, templating_fields,
+    .of_app = true, .restore = templating_restore, .put_app = template_carry);
 
-const struct carry_kind carry_template = { .name = "template",
-	CARRY_KIND(struct template, template_fields),
-	.of_app = true,
-	.made = true,
-	.restore = template_restore,
-	.busy = template_busy };
+CARRY_KIND(carry_template, "template", struct template, template_fields,
+    .of_app = true, .made = true, .restore = template_restore,
+    .busy = template_busy);

@@ -81,6 +81,21 @@ struct upgrade {
 	tstamp began; /* the pause */
 };
 
+/* Whether the descriptors in the state stay open when a program is executed. */
+static bool
+upgrade_keep(const struct carry *c, bool keep)
+{
+	activation_keep(keep);
+	/* All others have that flag anyway. Linux has the call since 5.11. */
+	if (!keep &&
+	    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC) == 0)
+		return true;
+	for (size_t i = 0; i < c->nfds; i++)
+		if (fcntl(c->fds[i], F_SETFD, keep ? 0 : FD_CLOEXEC) == -1)
+			return false;
+	return true;
+}
+
 /* --- this program --------------------------------------------------------- */
 
 static struct {
@@ -237,7 +252,7 @@ upgrade_try(struct supervisor *s)
 
 	carry_init(&c, s, clock_now());
 	c.dry = true;
-	good = carry_read(&c, past.text, past.len) && carry_complete(&c);
+	good = carry_read(&c, past.text, past.len);
 	for (enum carry_id id = 0; good && id < CARRIED_KINDS; id++)
 		(void)printf(
 		    "%s %u\n", carry_kinds[id]->name, (unsigned)c.counts[id]);
@@ -271,12 +286,11 @@ upgrade_inherit(struct supervisor *s)
 		(void)close(head->epoll);
 	else if (!loop_inherit(&s->loop, head->epoll, head->polled))
 		upgrade_fail("its loop cannot go on");
-	if (!carry_read(&c, past.text, past.len) || !carry_complete(&c))
+	if (!carry_read(&c, past.text, past.len))
 		upgrade_fail(c.why);
 	/* From here on the state is another one. */
 	past_guard(false);
-	activation_keep(false);
-	if (!carry_keep(&c, false))
+	if (!upgrade_keep(&c, false))
 		log_warn("a descriptor that was carried over");
 	carry_fini(&c);
 	(void)dup2(head->input, STDIN_FILENO);
@@ -412,10 +426,8 @@ state_restore(struct carry *c, struct group *g, void *record)
 	return c->head == NULL || carry_copy(c, c->head, record);
 }
 
-const struct carry_kind carry_state = { .name = "state",
-	CARRY_KIND(struct carry_state, state_fields),
-	.inside = true,
-	.restore = state_restore };
+CARRY_KIND(carry_state, "state", struct carry_state, state_fields,
+    .inside = true, .restore = state_restore);
 
 /* Writes the state, as the head says. Its memory file; -1 and errno. */
 static int
@@ -659,8 +671,7 @@ upgrade_execute(struct upgrade *u)
 		(void)!pwrite(head.note, u->why, strlen(u->why), 0);
 	/* The watch over this loop stays: it ends our processes if need be. */
 	atomic_store(&turn_now->busy, 0);
-	activation_keep(true);
-	if (carry_keep(&c, true) && dup2(state, STDIN_FILENO) != -1) {
+	if (upgrade_keep(&c, true) && dup2(state, STDIN_FILENO) != -1) {
 		if (u->back)
 			(void)syscall(SYS_execveat, past.head.exe, "",
 			    program.argv, program.envp, AT_EMPTY_PATH);
@@ -670,8 +681,7 @@ upgrade_execute(struct upgrade *u)
 	/* Nothing has changed: all goes on here. */
 	upgrade_refuse(u, "%s: %s", program.path, strerror(errno));
 	(void)dup2(head.input, STDIN_FILENO);
-	(void)carry_keep(&c, false);
-	activation_keep(false);
+	(void)upgrade_keep(&c, false);
 out:
 	carry_fini(&c);
 	guardian_end(head.guard);

@@ -77,16 +77,6 @@ worker_name(const struct worker *w, char *buf, size_t size)
 }
 
 const char *
-worker_request(const struct worker *w)
-{
-	uint32_t conn = w->sup->pool.processes[w->process].conns.first;
-
-	return conn == ILIST_NONE || !w->group->conf->log_requests
-	    ? NULL
-	    : w->sup->accepted[conn].request;
-}
-
-const char *
 worker_tell_request(const struct worker *w, char buf[WORKER_REQUEST])
 {
 	const char *request = worker_request(w);
@@ -244,7 +234,7 @@ worker_find(struct supervisor *s, pid_t pid)
 	struct worker key = { .pid = pid }, *w = RB_FIND(pids, &s->pids, &key);
 
 	if (w == NULL)
-		TAILQ_FOREACH(w, &s->starting, start.next)
+		TAILQ_FOREACH(w, &s->starting.list, start.next)
 			if (w->start.result->pid == pid)
 				break;
 	return w;
@@ -516,8 +506,12 @@ leaving_end(struct worker *w, tstamp now)
 	const char *reason =
 	    process_end_names[x->asked ? x->end : death_end_of(w)];
 	char how[64], session[48] = "", why[WHY_MAX], request[WORKER_REQUEST];
+	struct app_listener *l;
 
-	listeners_keep(w->group);
+	/* Some processes remove the file of a Unix socket when they end. */
+	TAILQ_FOREACH(l, &w->group->listeners, next)
+		if (group_accepts_itself(w->group) && !l->leaving)
+			acceptor_keep(&l->acceptor);
 	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
 		(void)snprintf(session, sizeof(session),
 		    " in a session of %.3f s",
@@ -731,9 +725,8 @@ static const struct carry_field worker_fields[] = { F(slot),
 	CARRY_OWNED(struct worker, status) };
 #undef F
 
-const struct carry_kind carry_worker = { .name = "worker",
-	CARRY_KIND(struct worker, worker_fields),
-	.restore = worker_restore };
+CARRY_KIND(carry_worker, "worker", struct worker, worker_fields,
+    .restore = worker_restore);
 
 void
 worker_carry(struct carry *c, const struct worker *w)

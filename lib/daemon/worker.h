@@ -98,6 +98,17 @@ struct worker {
 	struct leaving leaving;
 };
 
+/* --- autosize.c --------------------------------------------------------- */
+
+/* The process is gone: it counts no more. */
+static inline void
+autosize_forget(struct worker *w)
+{
+	w->group->autosize.own -= w->usage.found.own;
+	w->group->autosize.most -= w->usage.found.most;
+	w->group->autosize.measured -= w->usage.found.most != 0;
+}
+
 /* --- worker.c ---------------------------------------------------------- */
 
 /*
@@ -130,7 +141,15 @@ void worker_signal(struct worker *w, int sig);
 const char *worker_name(const struct worker *w, char *buf, size_t size);
 
 /* The request of its oldest session; NULL: not known, or not to be told. */
-const char *worker_request(const struct worker *w);
+static inline const char *
+worker_request(const struct worker *w)
+{
+	uint32_t conn = w->sup->pool.processes[w->process].conns.first;
+
+	return conn == ILIST_NONE || !w->group->conf->log_requests
+	    ? NULL
+	    : w->sup->accepted[conn].request;
+}
 
 /* ", request "GET / HTTP/1.1"" for the log; or "". Returns buf. */
 #define WORKER_REQUEST (REQUEST_SIZE + 16)

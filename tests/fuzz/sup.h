@@ -112,7 +112,7 @@ sup_start(const struct ways *w)
 	sup.pool_memory = malloc(pool_memory(&limits));
 	sup.config = &conf;
 	RB_INIT(&sup.pids);
-	timer_init(&sup.sampling.timer, sampling_round);
+	timer_init(&sup.sampling.timer, NULL);
 	web.pool = usable_options();
 	web.pool.max_processes = WORKERS;
 	web.pool.max_queue = CONNS;

@@ -139,7 +139,7 @@ fixture_begin(void)
 	CHECK_EQ(0, keeper_init(&sup));
 	RB_INIT(&sup.pids);
 	TAILQ_INIT(&sup.start_queue);
-	TAILQ_INIT(&sup.starting);
+	TAILQ_INIT(&sup.starting.list);
 	TAILQ_INIT(&sup.templates.all);
 	TAILQ_INIT(&sup.templates.forks);
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
@@ -151,7 +151,7 @@ fixture_begin(void)
 	sup.pool_memory = calloc(1, pool_memory(&limits));
 	pool_init(
 	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
-	timer_init(&sup.sampling.timer, sampling_round);
+	timer_init(&sup.sampling.timer, NULL);
 	fixture.group = group_new(&sup, &fixture.web, ILIST_NONE, fixture.now);
 }
 

@@ -116,11 +116,11 @@ TEST(a_process_that_is_being_started_by_itself_cannot_be_named)
 		pause();
 	}
 	other->start.result = &result;
-	TAILQ_INSERT_TAIL(&sup.starting, other, start.next);
+	TAILQ_INSERT_TAIL(&sup.starting.list, other, start.next);
 	name(result.pid);
 	CHECK(fixture_said(" was named and is another one"));
 	CHECK_EQ(0, waitpid(result.pid, NULL, WNOHANG));
-	TAILQ_REMOVE(&sup.starting, other, start.next);
+	TAILQ_REMOVE(&sup.starting.list, other, start.next);
 	other->start.result = NULL;
 	kill(result.pid, SIGKILL);
 	waitpid(result.pid, NULL, 0);
