@@ -472,9 +472,8 @@ main(int argc, char **argv)
 
 	if (descriptors_fix() == -1)
 		return EX_OSERR;
-	if (upgrade_remember(argv) == -1)
+	if (upgrade_past(&s, argv, &past) == -1)
 		return EX_OSERR;
-	past = upgrade_past(&s);
 	setproctitle_init(argc, argv, environ);
 	status = parse_options(argc, argv, &o);
 	if (status != EX_OK)

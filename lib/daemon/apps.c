@@ -140,15 +140,24 @@ size_options(const struct group *g, struct app_options *out)
 	out->max_processes = g->size.now.max;
 }
 
-void
-size_follow(struct group *g, tstamp now)
+/* The core has the options of the app, with the size that it has now. */
+static void
+size_apply(struct group *g, tstamp now)
 {
-	struct pool *p = &g->sup->pool;
 	struct app_options o;
 
 	size_options(g, &o);
-	if (o.max_processes != p->apps[g->app].options.max_processes)
-		pool_app_change(p, g->app, &o, now);
+	pool_app_change(&g->sup->pool, g->app, &o, now);
+}
+
+void
+size_follow(struct group *g, tstamp now)
+{
+	struct app_options o;
+
+	size_options(g, &o);
+	if (o.max_processes != g->sup->pool.apps[g->app].options.max_processes)
+		size_apply(g, now);
 }
 
 bool
@@ -158,7 +167,6 @@ size_set(
 	struct pool *p = &g->sup->pool;
 	bool jobs = g->conf->handoff == CONF_HANDOFF_NONE;
 	const struct group *other = NULL;
-	struct app_options o;
 	uint64_t sum = min;
 
 	while ((other = group_next(g->sup, other)) != NULL)
@@ -190,8 +198,7 @@ size_set(
 	g->size.now = (struct group_size){ min, max == 0 ? 1 : max };
 	g->size.of_file = size_of_file(g->conf);
 	g->size.set = !size_is_same(g->size.now, g->size.of_file);
-	size_options(g, &o);
-	pool_app_change(p, g->app, &o, now);
+	size_apply(g, now);
 	return true;
 }
 
@@ -299,13 +306,10 @@ apps_tell_restricted(const struct group *g)
 void
 group_hand_none_ahead(struct group *g, tstamp now)
 {
-	struct app_options o;
-
 	if (g->none_ahead)
 		return;
 	g->none_ahead = true;
-	size_options(g, &o);
-	pool_app_change(&g->sup->pool, g->app, &o, now);
+	size_apply(g, now);
 }
 
 bool
@@ -425,7 +429,6 @@ group_roll_back(struct group *g, bool restart, tstamp now)
 {
 	struct conf *old = g->config;
 	const struct conf_app *app = g->former.conf;
-	struct app_options o;
 	bool same = app != NULL && !group_is_another(g, app) &&
 	    app->listen.len == g->conf->listen.len;
 
@@ -438,8 +441,7 @@ group_roll_back(struct group *g, bool restart, tstamp now)
 	g->former.config = NULL;
 	g->former.conf = NULL;
 	conf_free(old);
-	size_options(g, &o);
-	pool_app_change(&g->sup->pool, g->app, &o, now);
+	size_apply(g, now);
 	if (restart)
 		pool_app_restart(&g->sup->pool, g->app, now);
 	return true;
@@ -459,7 +461,6 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	/* Processes would be started with other things now, */
 	bool replace = (changes & CONF_CHANGED_PROCESS) != 0 ||
 	    (listens && was->len != is->len);
-	struct app_options o;
 
 	/* among them the sockets that they accept from themselves. */
 	for (size_t i = 0; listens && !replace && i < is->len; i++)
@@ -481,9 +482,8 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	    listeners_claim(g, opened, (changes & CONF_CHANGED_LISTEN) != 0))
 		replace |= listens;
 	size_reloaded(g, answer);
-	size_options(g, &o);
 	if (changes != 0 || back)
-		pool_app_change(p, g->app, &o, now);
+		size_apply(g, now);
 	if (back) {
 		pool_app_resume(p, g->app, now);
 		listeners_resume(g);

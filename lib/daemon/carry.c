@@ -48,20 +48,6 @@ number_set(const struct carry_field *f, char *at, int64_t n)
 	return isfinite(d);
 }
 
-/* All members have the value that is not written. */
-static void
-fields_clear(const struct carry_kind *k, void *record)
-{
-	memset(record, 0, k->fields->size);
-	for (size_t i = 0; i < k->fields->len; i++) {
-		const struct carry_field *f = &k->fields->list[i];
-
-		if (f->absent != 0)
-			(void)number_set(
-			    f, (char *)record + f->offset, f->absent);
-	}
-}
-
 /* --- writing -------------------------------------------------------------- */
 
 static void
@@ -319,22 +305,6 @@ carry_read_kind(struct carry *c, struct reading *r)
 	return carry_kinds[c->id];
 }
 
-static void
-carry_free(enum carry_id id, void *record)
-{
-	const struct carry_kind *k = carry_kinds[id];
-
-	for (size_t i = 0; i < k->fields->len; i++) {
-		char *at = (char *)record + k->fields->list[i].offset, *string;
-
-		if (k->fields->list[i].type != CARRY_STRING)
-			continue;
-		memcpy(&string, at, sizeof(string));
-		free(string);
-		memset(at, 0, k->fields->list[i].size);
-	}
-}
-
 bool
 carry_copy(struct carry *c, void *to, void *record)
 {
@@ -389,6 +359,7 @@ carry_restore(struct carry *c, struct reading *r)
 	const struct carry_kind *k = carry_read_kind(c, r);
 	struct group *g = NULL;
 	void *record;
+	char *string;
 	bool good, made = false;
 
 	/* Nothing follows the end, and all but the head the pool. */
@@ -398,7 +369,12 @@ carry_restore(struct carry *c, struct reading *r)
 		return false;
 	if (k->of_app && c->of < s->pool.napps)
 		g = s->groups[c->of];
-	fields_clear(k, record);
+	/* All members have the value at first that is not written. */
+	for (const struct carry_field *f = k->fields->list;
+	     f < k->fields->list + k->fields->len; f++)
+		if (f->absent != 0)
+			(void)number_set(
+			    f, (char *)record + f->offset, f->absent);
 	good = read_members(c, k, r, record) && (!k->of_app || g != NULL);
 	if (good && k->restore != NULL && (k->inside || !c->dry)) {
 		made = k->made;
@@ -409,7 +385,13 @@ carry_restore(struct carry *c, struct reading *r)
 		good = k->row->restore(&s->pool, c->of, record);
 	if (made)
 		return good;
-	carry_free(c->id, record);
+	for (const struct carry_field *f = k->fields->list;
+	     f < k->fields->list + k->fields->len; f++)
+		if (f->type == CARRY_STRING) {
+			memcpy(&string, (char *)record + f->offset,
+			    sizeof(string));
+			free(string);
+		}
 	free(record);
 	return good;
 }
@@ -429,9 +411,11 @@ carry_read(struct carry *c, const char *text, size_t len)
 			    carry_kinds[c->id]->name);
 		c->counts[c->id]++;
 	}
-	if (good && c->head == NULL && c->counts[CARRIED_END] == 0) {
+	if (good && c->head != NULL)
+		return true;
+	if (good && c->counts[CARRIED_END] == 1)
+		return carry_complete(c);
+	if (c->why[0] == '\0')
 		(void)snprintf(c->why, sizeof(c->why), "its end is missing");
-		return false;
-	}
-	return good && (c->head != NULL || carry_complete(c));
+	return false;
 }

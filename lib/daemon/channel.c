@@ -160,28 +160,25 @@ channel_peek(const struct conf_app *conf, struct accepted *c)
 	c->request = strdup(text);
 }
 
-/*
- * The connections in hand and those that wait, in thousandths of the sessions
- * that the app may have: beyond 1000 where some wait that no process can serve.
- */
-static uint64_t
-channel_load(const struct app *a)
-{
-	return app_present(a) * UINT64_C(1000) /
-	    ((uint64_t)a->options.max_processes * a->options.concurrency);
-}
-
 void
 channel_hand(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 	struct accepted *c = &s->accepted[a->conn];
+	const struct app *app = &s->pool.apps[w->group->app];
 	tspan waited = now - s->pool.conns[a->conn].arrived;
 	char buf[CHANNEL_SENT_MAX], *end = buf + sizeof(buf), *at = end;
 
+	/*
+	 * The connections in hand and those that wait, in thousandths of the
+	 * sessions that the app may have: beyond 1000 where some wait that no
+	 * process can serve.
+	 */
 	if (w->group->conf->load_report) {
-		at = number_write(
-		    at, channel_load(&s->pool.apps[w->group->app]));
+		at = number_write(at,
+		    app_present(app) * UINT64_C(1000) /
+			((uint64_t)app->options.max_processes *
+			    app->options.concurrency));
 		*--at = ' ';
 	}
 	at = number_write(at, (uint64_t)waited / 1000);

@@ -571,12 +571,14 @@ lock_dial(struct lock *k, unsigned server, tstamp now)
 }
 
 /*
- * Asks for a lock by an idle connection to this server, or by a new one as soon
- * as that is made. Idle ones to others end.
+ * Asks for a lock by an idle connection to the first server that is not down,
+ * or by a new one as soon as that is made. Idle ones to others end. Where all
+ * servers are down, the first is as good as any.
  */
 static void
-limiter_request(struct limiter *l, unsigned server, tstamp now)
+limiter_request(struct limiter *l, tstamp now)
 {
+	unsigned server = limiter_first_server(l) % l->nservers;
 	struct lock *k = NULL;
 
 	while (!l->servers[server].down &&
@@ -596,13 +598,6 @@ limiter_request(struct limiter *l, unsigned server, tstamp now)
 }
 
 /* --- the limiter ---------------------------------------------------------- */
-
-/* Where all servers are down, the first is as good as any. */
-static void
-limiter_ask_any(struct limiter *l, tstamp now)
-{
-	limiter_request(l, limiter_first_server(l) % l->nservers, now);
-}
 
 /*
  * Has all locks and requests at the first server that is not down: there the
@@ -653,7 +648,7 @@ limiter_go_on(struct timer *t, tstamp now)
 	unasked = l->succeeding > 0 ? 0 : l->unasked;
 	l->unasked -= unasked;
 	for (; unasked > 0; unasked--)
-		limiter_ask_any(l, now);
+		limiter_request(l, now);
 	for (unsigned i = 0;
 	     i < l->nservers && l->group->conf->limit.server != NULL; i++) {
 		struct limit_server *v = &l->servers[i];
@@ -771,7 +766,7 @@ limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 	if (l->succeeding > 0)
 		l->unasked++;
 	else
-		limiter_ask_any(l, now);
+		limiter_request(l, now);
 }
 
 void

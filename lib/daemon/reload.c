@@ -518,7 +518,7 @@ reload_stop(struct supervisor *s)
 static void
 reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 {
-	struct reload *r;
+	struct reload *r = NULL;
 
 	answer->began = now;
 	if (s->config->choice != NULL) {
@@ -527,13 +527,11 @@ reload_start(struct supervisor *s, struct reload_answer *answer, tstamp now)
 		    "of the command line\n");
 		log_warnx("nothing to reload: the configuration is that of the "
 			  "command line");
-		answer->over = true;
-		reload_forget(answer);
-		return;
-	}
-	r = calloc(1, sizeof(*r));
-	if (r == NULL || (r->file = strdup(s->config->file)) == NULL) {
+	} else if ((r = calloc(1, sizeof(*r))) == NULL ||
+	    (r->file = strdup(s->config->file)) == NULL) {
 		log_warn("cannot reload");
+	}
+	if (r == NULL || r->file == NULL) {
 		free(r);
 		answer->over = true;
 		reload_forget(answer);

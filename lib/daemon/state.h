@@ -28,6 +28,7 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 
+struct carry_state;
 struct control;
 struct group;
 struct keepers;
@@ -359,11 +360,12 @@ bool upgrade_waits(const struct supervisor *s);
 bool upgrade_exited(
     struct supervisor *s, const struct reap_death *death, tstamp now);
 
-/* Early in main(): what this program was started with. -1 and errno. */
-int upgrade_remember(char *const *argv);
-
-/* What another daemon has left to this one, for s; NULL: nothing. */
-struct carry_state *upgrade_past(struct supervisor *s);
+/*
+ * Early in main(), with what this program was started with: what another daemon
+ * has left to this one, for s; NULL: nothing. 0, or -1 and errno.
+ */
+int upgrade_past(
+    struct supervisor *s, char *const *argv, const struct carry_state **out);
 
 /*
  * It cannot be restored: the former program goes on. Does not return, as in a

@@ -34,12 +34,6 @@ struct event_record {
  */
 #define EVENTS_SHARES 4096
 
-static bool
-events_are_output(enum event_kind kind)
-{
-	return kind >= EVENT_STDOUT;
-}
-
 static uint16_t
 events_share(const char *app, size_t len, bool output)
 {
@@ -94,7 +88,7 @@ events_make_room(struct events *e)
 void
 events_put(struct events *e, struct event *event)
 {
-	const bool output = events_are_output(event->kind);
+	const bool output = event->kind >= EVENT_STDOUT;
 	const size_t app = strnlen(event->app, EVENTS_APP_MAX);
 	const size_t id = strlen(event->id);
 	const size_t len = MIN(event->len, EVENTS_TEXT_MAX);
@@ -142,7 +136,7 @@ events_next(
 			return false;
 		r = (const void *)(e->mem + place->at);
 		place->at += r->size;
-	} while (events_are_output((enum event_kind)r->kind) != place->output ||
+	} while ((r->kind >= EVENT_STDOUT) != place->output ||
 	    r->number < place->number);
 	place->number = r->number + 1;
 	p = (const char *)(r + 1);

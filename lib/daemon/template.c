@@ -585,19 +585,15 @@ template_serve(struct template *t, tstamp now)
 			pool_replace(&g->sup->pool, w->process, now);
 }
 
-/* Sets the timer for the oldest fork that is not answered. */
+/* Sets the timer if a fork is not answered. */
 static void
 template_arm(struct template *t)
 {
 	tspan limit = t->w->group->conf->pool.start_timeout / 2;
-	const struct fork *f;
 
-	TAILQ_FOREACH(f, &t->w->sup->templates.forks, next)
-		if (f->by == t->w && f->serial != 0)
-			break;
 	if (limit > TEMPLATE_FORK_TIME)
 		limit = TEMPLATE_FORK_TIME;
-	template_patience(t, f != NULL ? limit : TSTAMP_NEVER);
+	template_patience(t, fork_is_asked(t->w) ? limit : TSTAMP_NEVER);
 }
 
 /* ready() of its channel: reads a packet, which may be its end. */

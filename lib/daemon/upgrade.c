@@ -49,8 +49,9 @@
 
 #define WHY_MAX 256
 
-/* The last line of the dry run. */
+/* The last line of the dry run, and bytes of all its lines at most. */
 #define COMPLETE "complete"
+#define SAID_MAX 4096
 
 static const char magic[] = "state 0 format=";
 
@@ -68,13 +69,10 @@ struct upgrade {
 	bool back; /* to the former program */
 	uint32_t counts[CARRIED_KINDS]; /* records of the dry run's state */
 	int memory; /* of the state, for the dry run; -1: none */
+	int says; /* a file that has what it says; likewise */
 	struct lane_job job; /* starts the dry run, with these two */
 	struct child_spec spec;
 	struct child_result result;
-	struct loop_io io; /* what it says; fd -1: all */
-	int its_end;
-	char said[4096];
-	size_t len;
 	struct reap_death death; /* of it; pid 0: it lives */
 	char *former; /* version of the program before */
 	char why[WHY_MAX]; /* that came back; or "" */
@@ -128,8 +126,9 @@ program_copy(char *const *list)
 	return copy;
 }
 
-int
-upgrade_remember(char *const *argv)
+/* False: no memory. */
+static bool
+program_remember(char *const *argv)
 {
 	static const char self[] = "/proc/self/exe", deleted[] = " (deleted)";
 	ssize_t n = readlink(self, program.path, sizeof(program.path) - 1);
@@ -149,7 +148,7 @@ upgrade_remember(char *const *argv)
 		if (*from == NULL)
 			break;
 	}
-	return program.argv == NULL || program.envp == NULL ? -1 : 0;
+	return program.argv != NULL && program.envp != NULL;
 }
 
 /* Executes the former program with the state it has left. Needs no memory. */
@@ -201,24 +200,29 @@ past_guard(bool guarded)
 	(void)alarm((guarded ? 1 : 3) * TIME_SERVES / TSPAN_SECONDS(1));
 }
 
-struct carry_state *
-upgrade_past(struct supervisor *s)
+int
+upgrade_past(
+    struct supervisor *s, char *const *argv, const struct carry_state **out)
 {
 	int seals = fcntl(STDIN_FILENO, F_GET_SEALS);
 	struct carry c;
 	struct stat st;
 	ssize_t n;
 
+	*out = NULL;
+	if (!program_remember(argv))
+		return -1;
 	if (seals == -1 || (seals & F_SEAL_WRITE) == 0 ||
 	    fstat(STDIN_FILENO, &st) == -1 || st.st_size < (off_t)sizeof(magic))
-		return NULL;
+		return 0;
 	past.len = (size_t)st.st_size;
 	past.text =
 	    mmap(NULL, past.len, PROT_READ, MAP_PRIVATE, STDIN_FILENO, 0);
 	if (past.text == MAP_FAILED ||
 	    memcmp(past.text, magic, sizeof(magic) - 1) != 0)
-		return NULL;
+		return 0;
 	past.sup = s;
+	*out = &past.head;
 	carry_init(&c, s, 0);
 	c.head = &past.head;
 	if (!carry_read(&c, past.text, past.len) ||
@@ -232,7 +236,7 @@ upgrade_past(struct supervisor *s)
 	}
 	carry_fini(&c);
 	if (past.head.dry)
-		return &past.head;
+		return 0;
 	(void)strlcpy(program.path, past.head.binary, sizeof(program.path));
 	n = pread(
 	    past.head.note, past.head.back, sizeof(past.head.back) - 1, 0);
@@ -241,7 +245,7 @@ upgrade_past(struct supervisor *s)
 		past_guard(true);
 	if (past.head.cgroup != -1)
 		cgroup_inherit(past.head.cgroup);
-	return &past.head;
+	return 0;
 }
 
 int
@@ -277,7 +281,7 @@ upgrade_inherit(struct supervisor *s)
 	u->until = c.now + TIME_SERVES;
 	u->began = head->began;
 	u->former = head->version;
-	u->io.fd = u->memory = -1;
+	u->says = u->memory = -1;
 	(void)strlcpy(u->why, head->back, sizeof(u->why));
 	timer_init(&u->timer, NULL);
 	s->upgrade = u;
@@ -338,10 +342,8 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 	a->over = true;
 	reload_forget(a);
 	timer_set(&s->loop.timers, &u->timer, TSTAMP_NEVER);
-	if (u->io.fd != -1) {
-		(void)loop_set(&s->loop, &u->io, 0);
-		(void)close(u->io.fd);
-	}
+	if (u->says != -1)
+		(void)close(u->says);
 	if (u->memory != -1)
 		(void)close(u->memory);
 	s->upgrade = NULL;
@@ -483,39 +485,27 @@ fail:
 
 /* --- the dry run ---------------------------------------------------------- */
 
-/* The line after the words of a kind; NULL: it is not there. */
-static bool
-tried_says(const struct upgrade *u, const char *line)
-{
-	size_t len = strlen(line);
-
-	for (const char *at = u->said; (at = strstr(at, line)) != NULL; at++)
-		if ((at == u->said || at[-1] == '\n') && at[len] == '\n')
-			return true;
-	return false;
-}
-
-/* The dry run is over, and all that it has said is there. */
+/* The dry run is over. */
 static void
 tried_judge(struct upgrade *u, tstamp now)
 {
-	char line[64], how[64];
+	const struct reap_death *death = &u->death;
+	char said[SAID_MAX + 2] = "\n", line[64], how[64];
 
-	if (u->io.fd != -1 || u->death.pid == 0)
-		return;
-	if (u->death.signal != 0 || u->death.status != 0 ||
-	    !tried_says(u, COMPLETE)) {
-		u->said[strcspn(u->said, "\n")] = '\0';
+	(void)!pread(u->says, said + 1, SAID_MAX, 0);
+	if (death->signal != 0 || death->status != 0 ||
+	    strstr(said, "\n" COMPLETE "\n") == NULL) {
+		said[1 + strcspn(said + 1, "\n")] = '\0';
 		upgrade_refuse(u, "%s refuses the state: %s", program.path,
-		    u->death.signal != 0 || u->said[0] == '\0'
-			? reap_explain(&u->death, how, sizeof(how))
-			: u->said);
+		    death->signal != 0 || said[1] == '\0'
+			? reap_explain(death, how, sizeof(how))
+			: said + 1);
 		return;
 	}
 	for (enum carry_id id = 0; id < CARRIED_KINDS; id++) {
-		(void)snprintf(line, sizeof(line), "%s %u",
+		(void)snprintf(line, sizeof(line), "\n%s %u\n",
 		    carry_kinds[id]->name, (unsigned)u->counts[id]);
-		if (u->counts[id] == 0 || tried_says(u, line))
+		if (u->counts[id] == 0 || strstr(said, line) != NULL)
 			continue;
 		upgrade_refuse(u, "%s would not carry over each %s (%u)",
 		    program.path, carry_kinds[id]->name,
@@ -525,24 +515,6 @@ tried_judge(struct upgrade *u, tstamp now)
 	u->phase = UPGRADE_LEAVES;
 	u->until = now + TIME_SETTLES;
 	timer_set(&u->sup->loop.timers, &u->timer, now);
-}
-
-static void
-tried_ready(struct loop_io *io, uint32_t events, tstamp now)
-{
-	struct upgrade *u = LOOP_OWNER(io, struct upgrade, io);
-	ssize_t n =
-	    read(io->fd, u->said + u->len, sizeof(u->said) - 1 - u->len);
-
-	(void)events;
-	if (n > 0)
-		u->len += (size_t)n;
-	if (n > 0 || (n == -1 && (errno == EAGAIN || errno == EINTR)))
-		return;
-	(void)loop_set(&u->sup->loop, io, 0);
-	(void)close(io->fd);
-	io->fd = -1;
-	tried_judge(u, now);
 }
 
 static void
@@ -560,7 +532,6 @@ tried_started(struct lane_job *job, tstamp now)
 	struct supervisor *s = u->sup;
 	char why[WHY_MAX];
 
-	(void)close(u->its_end);
 	if (u->result.error != 0) {
 		upgrade_refuse(u, "%s",
 		    child_explain(&u->spec, &u->result, why, sizeof(why)));
@@ -569,10 +540,8 @@ tried_started(struct lane_job *job, tstamp now)
 	timer_set(&s->loop.timers, &u->timer, now + TIME_TRIED);
 	u->until = now + TIME_TRIED;
 	/* It may have been reaped, unknown, while the lane had it. */
-	if (!reap_is_child(u->result.pid))
-		u->death.pid = u->result.pid;
-	if (loop_set(&s->loop, &u->io, EPOLLIN) == -1)
-		upgrade_refuse(u, "epoll_ctl: %s", strerror(errno));
+	if (u->death.pid != 0 || !reap_is_child(u->result.pid))
+		tried_judge(u, now);
 }
 
 bool
@@ -584,7 +553,9 @@ upgrade_exited(struct supervisor *s, const struct reap_death *death, tstamp now)
 	    u->result.pid != death->pid)
 		return false;
 	u->death = *death;
-	tried_judge(u, now);
+	/* Unless the lane still has it. */
+	if (u->until != TSTAMP_NEVER)
+		tried_judge(u, now);
 	return true;
 }
 
@@ -601,25 +572,26 @@ upgrade_begin_try(struct upgrade *u, tstamp now)
 		.cgroup = -1 };
 	struct supervisor *s = u->sup;
 	struct carry c;
-	int ends[2];
 
 	carry_init(&c, s, now);
 	u->memory = upgrade_write(&c, &head);
 	memcpy(u->counts, c.counts, sizeof(u->counts));
 	carry_fini(&c);
-	if (u->memory == -1 || pipe2(ends, O_CLOEXEC) == -1) {
+	/* A program that says more than it has to fills no memory. */
+	u->says =
+	    memfd_create("apppoold-tried", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (u->memory == -1 || u->says == -1 ||
+	    ftruncate(u->says, SAID_MAX) == -1 ||
+	    fcntl(u->says, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK) == -1) {
 		upgrade_refuse(u, "%s", strerror(errno));
 		return;
 	}
-	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	u->phase = UPGRADE_TRIED;
 	u->until = TSTAMP_NEVER;
-	u->io = (struct loop_io){ .fd = ends[0], .ready = tried_ready };
-	u->its_end = ends[1];
 	u->spec = (struct child_spec){ .path = program.path,
 		.argv = program.argv,
 		.envp = program.envp,
-		.stdio = { u->memory, ends[1], ends[1] },
+		.stdio = { u->memory, u->says, u->says },
 		.directory = "/" };
 	u->job = (struct lane_job){ .work = tried_work, .done = tried_started };
 	lane_submit(&s->spawner, &u->job);
@@ -806,7 +778,7 @@ upgrade_request(struct supervisor *s, tstamp now)
 		}
 		u->sup = s;
 		u->answer->refs = 1;
-		u->io.fd = u->memory = -1;
+		u->says = u->memory = -1;
 		u->until = now + TIME_SETTLES;
 		timer_init(&u->timer, NULL);
 		timer_set(&s->loop.timers, &u->timer, now);
