@@ -334,7 +334,7 @@ try(struct supervisor *s, const struct carry_state *past)
 	if (supervisor_init(s, load_past(past), true) != EX_OK ||
 	    !control_register(s, command_run))
 		upgrade_fail("no memory");
-	return upgrade_try(s);
+	return upgrade_inherit(s);
 }
 
 /* Goes on with all that another daemon had. */
@@ -365,7 +365,7 @@ go_on(struct supervisor *s, const struct options *o,
 		s->pid_file = &pid_file;
 		(void)pidfile_fill(&pid_file, &s->looker, loop_now(&s->loop));
 	}
-	upgrade_inherit(s);
+	(void)upgrade_inherit(s);
 	if (log_start() == -1)
 		log_warn("cannot start the log's thread");
 	status = supervisor_run(s);

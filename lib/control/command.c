@@ -480,35 +480,23 @@ rollouts_go_on(struct client *cl, struct progress *out)
 static bool
 reload_goes_on(struct client *cl, struct progress *out)
 {
-	const struct reload_answer *a = cl->reload;
-	bool rolls;
+	struct reload_answer *a = cl->reload;
+	bool ok = true;
 
-	if (!a->over)
-		return true;
-	client_tell(cl, "%s", a->text == NULL ? "no memory" : a->text);
-	if (!a->ok)
-		client_error(
-		    cl, "not reloaded, the old configuration stays in force");
-	cl->came = a->began;
-	rolls = a->ok && rollouts_go_on(cl, out);
-	cl->goes_on = rollouts_go_on;
-	return rolls;
-}
-
-static void
-run_reload(struct client *cl)
-{
-	struct supervisor *s = cl->all->sup;
-
-	if (s->stopping) {
-		client_error(cl, "the daemon is stopping");
-	} else if (client_may_wait(cl)) {
-		cl->reload = reload_request(s, loop_now(&s->loop));
-		if (cl->reload == NULL)
-			client_error(cl, "no memory");
-		else
-			client_wait_while(cl, reload_goes_on);
+	if (a != NULL) {
+		if (!a->over)
+			return true;
+		client_tell(cl, "%s", a->text == NULL ? "no memory" : a->text);
+		ok = a->ok;
+		if (!ok)
+			client_error(cl,
+			    "not reloaded, the old configuration stays in "
+			    "force");
+		cl->came = a->began;
+		reload_forget(a);
+		cl->reload = NULL;
 	}
+	return ok && rollouts_go_on(cl, out);
 }
 
 /* The answer is the new program's, or that of the former which serves on. */
@@ -531,17 +519,23 @@ upgrade_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
+/* A reload, or an upgrade. */
 static void
-run_upgrade(struct client *cl)
+run_reload(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
+	const tstamp now = loop_now(&s->loop);
+	const bool up = command_find(cl->said.words[0]) == COMMAND_UPGRADE;
 
-	if (s->stopping) {
+	if (s->stopping)
 		client_error(cl, "the daemon is stopping");
-	} else if (client_may_wait(cl)) {
-		cl->reload = upgrade_request(s, loop_now(&s->loop));
-		client_wait_while(cl, upgrade_goes_on);
-	}
+	if (s->stopping || !client_may_wait(cl))
+		return;
+	cl->reload = up ? upgrade_request(s, now) : reload_request(s, now);
+	if (cl->reload == NULL)
+		client_error(cl, "no memory");
+	else
+		client_wait_while(cl, up ? upgrade_goes_on : reload_goes_on);
 }
 
 static bool
@@ -746,11 +740,11 @@ static const struct {
 	[COMMAND_LOGS] = { run_events, NULL },
 	[COMMAND_METRICS] = { run_metrics, NULL },
 	[COMMAND_PING] = { run_ping, NULL },
-	[COMMAND_RELOAD] = { run_reload, rollouts_go_on },
+	[COMMAND_RELOAD] = { run_reload, reload_goes_on },
 	[COMMAND_REOPEN] = { run_reopen, reopen_goes_on },
 	[COMMAND_STATUS] = { run_status, NULL },
 	[COMMAND_STOP] = { run_stop, NULL },
-	[COMMAND_UPGRADE] = { run_upgrade, upgrade_goes_on },
+	[COMMAND_UPGRADE] = { run_reload, upgrade_goes_on },
 	[COMMAND_VERSION] = { run_version, NULL },
 	[COMMAND_WAIT] = { run_wait, ready_goes_on },
 };

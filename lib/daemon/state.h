@@ -274,7 +274,7 @@ opening_status(int error)
 /*
  * All but _stop() return an exit status of sysexits.h, the reason having been
  * logged. _init() takes config over; no thread may be there yet, for it forks.
- * dry: for upgrade_try() alone, it makes neither processes nor threads.
+ * dry: for a dry run, it makes neither processes nor threads.
  * _open() opens all that is listened on, and _run() runs until everything has
  * stopped, and frees all.
  */
@@ -373,11 +373,11 @@ int upgrade_past(
  */
 _Noreturn void upgrade_fail(const char *why);
 
-/* The dry run, in memory alone: says what there is; an exit status. */
-int upgrade_try(struct supervisor *s);
-
-/* Restores all in the supervisor, which has been initialised. */
-void upgrade_inherit(struct supervisor *s);
+/*
+ * Restores all in the supervisor, which has been initialised; in a dry run in
+ * memory alone, and says what there is. An exit status.
+ */
+int upgrade_inherit(struct supervisor *s);
 
 /* --- tell.c -------------------------------------------------------------- */
 

@@ -248,7 +248,7 @@ upgrade_past(
 	return 0;
 }
 
-int
+static int
 upgrade_try(struct supervisor *s)
 {
 	struct carry c;
@@ -265,13 +265,16 @@ upgrade_try(struct supervisor *s)
 	return fflush(stdout) == 0 && good ? EX_OK : EX_DATAERR;
 }
 
-void
+int
 upgrade_inherit(struct supervisor *s)
 {
-	struct upgrade *u = calloc(1, sizeof(*u));
+	struct upgrade *u;
 	const struct carry_state *head = &past.head;
 	struct carry c;
 
+	if (head->dry)
+		return upgrade_try(s);
+	u = calloc(1, sizeof(*u));
 	carry_init(&c, s, loop_now(&s->loop));
 	if (u == NULL || (u->answer = calloc(1, sizeof(*u->answer))) == NULL)
 		upgrade_fail("no memory");
@@ -302,6 +305,7 @@ upgrade_inherit(struct supervisor *s)
 	(void)close(head->note);
 	(void)munmap((void *)past.text, past.len);
 	timer_set(&s->loop.timers, &u->timer, c.now);
+	return EX_OK;
 }
 
 /* --- its end -------------------------------------------------------------- */
