@@ -11,8 +11,8 @@
  *
  * A string is preceded by its length and may have newlines; numbers of an array
  * stand apart by commas; of a double, the number is its bits. A program takes
- *the usual value for a name that it does not find. A kind or a name that it
- *does not know makes it refuse the state.
+ * the usual value for a name that it does not find. A kind or a name that it
+ * does not know makes it refuse the state.
  */
 
 #include <stdlib.h>

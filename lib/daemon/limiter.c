@@ -142,37 +142,28 @@ limiter_later(struct limiter *l, tstamp at)
 	timer_advance(&l->group->sup->loop.timers, &l->again, at);
 }
 
+/* The server was lost, for this reason; or (NULL) has answered. */
 static void
-limiter_lost(struct limiter *l, unsigned server, const char *why, tstamp now)
+limiter_mark(struct limiter *l, unsigned server, const char *why, tstamp now)
 {
 	struct limit_server *v = &l->servers[server];
+	const char *app = l->group->conf->name;
+	bool down = why != NULL;
 
-	if (v->down)
+	if (server == SERVER_OLD || v->down == down)
 		return;
-	v->down = true;
-	l->group->locks.down++;
-	limiter_later(l, now + PROBE_INTERVAL);
+	v->down = down;
+	l->group->locks.down += down ? 1 : -1;
+	l->gather = l->gather || !down;
+	limiter_later(l, down ? now + PROBE_INTERVAL : now);
 	/* The only server's answer is told by limiter_unreachable(). */
-	if (l->nservers > 1)
+	if (l->nservers > 1 && down)
 		log_limited(&v->loss, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: %s; it is passed over until it is back",
-		    l->group->conf->name, limiter_server(l, server), why);
-}
-
-static void
-limiter_found(struct limiter *l, unsigned server, tstamp now)
-{
-	struct limit_server *v = &l->servers[server];
-
-	if (server == SERVER_OLD || !v->down)
-		return;
-	v->down = false;
-	l->group->locks.down--;
-	l->gather = true;
-	limiter_later(l, now);
-	if (l->nservers > 1)
+		    app, limiter_server(l, server), why);
+	else if (l->nservers > 1)
 		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
-		    "%s: limit: %s: it is back", l->group->conf->name,
+		    "%s: limit: %s: it is back", app,
 		    limiter_server(l, server));
 }
 
@@ -276,7 +267,7 @@ lock_end(struct lock *k, const char *why, bool elsewhere, tstamp now)
 	}
 	if (asked && elsewhere) {
 		if (!k->used)
-			limiter_lost(l, k->server, why, now);
+			limiter_mark(l, k->server, why, now);
 		again = limiter_first_server(l) < l->nservers;
 	}
 	if (again)
@@ -398,7 +389,7 @@ lock_hear(struct lock *k, tstamp now)
 	/* Nothing follows: a connection has one question at a time. */
 	*end = '\0';
 	k->len = 0;
-	limiter_found(k->limiter, k->server, now);
+	limiter_mark(k->limiter, k->server, NULL, now);
 	timed_out = strcmp(k->line, "TIMEOUT") == 0;
 	if (k->state == LOCK_RELEASING) {
 		lock_idle(k);

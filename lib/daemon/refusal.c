@@ -127,14 +127,6 @@ refusal_drain(int fd)
 	return false;
 }
 
-static void
-refusal_drop_rest(struct refusal *r)
-{
-	r->rest_len = 0;
-	conf_free(r->config);
-	r->config = NULL;
-}
-
 /* The keeper closes the connection; its app may have waited for that. */
 static void
 refusal_over(struct group *g, int fd, bool tcp, bool handed)
@@ -155,7 +147,7 @@ refusal_end(struct refusal *r)
 	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
 	s->refusals.n--;
 	LIST_REMOVE(r, next);
-	refusal_drop_rest(r);
+	conf_free(r->config);
 	if (r->tcp)
 		(void)refusal_drain(r->io.fd);
 	refusal_over(r->group, r->io.fd, r->tcp, r->handed);
@@ -187,7 +179,8 @@ refusal_write(struct refusal *r)
 	}
 	if (r->rest_len > 0)
 		return loop_set(loop, &r->io, EPOLLOUT) == 0;
-	refusal_drop_rest(r);
+	conf_free(r->config);
+	r->config = NULL;
 	(void)shutdown(r->io.fd, SHUT_WR);
 	return loop_set(loop, &r->io, EPOLLRDHUP) == 0;
 }

@@ -34,17 +34,6 @@ struct event_record {
  */
 #define EVENTS_SHARES 4096
 
-static uint16_t
-events_share(const char *app, size_t len, bool output)
-{
-	uint32_t hash = 2166136261U; /* FNV-1a */
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)app[i]) * 16777619U;
-	return (
-	    uint16_t)((hash ^ hash >> 16) % (EVENTS_SHARES / 2) * 2 + output);
-}
-
 /*
  * The memory is full: forgets half of it. What has less than the others stays,
  * and of the others the newest, as much of each: an app that prints without end
@@ -97,15 +86,19 @@ events_put(struct events *e, struct event *event)
 		.at = event->at,
 		.reason = event->reason,
 		.pid = event->pid,
-		.share = events_share(event->app, app, output),
 		.app_size = (uint16_t)(app + 1),
 		.len = (uint16_t)len,
 		.id_size = (uint8_t)(id + 1),
 		.kind = (uint8_t)event->kind,
 		.level = (uint8_t)event->level,
 	};
+	uint32_t hash = 2166136261U; /* FNV-1a */
 	char *to;
 
+	for (size_t i = 0; i < app; i++)
+		hash = (hash ^ (unsigned char)event->app[i]) * 16777619U;
+	hash ^= hash >> 16;
+	r.share = (uint16_t)(hash % (EVENTS_SHARES / 2) * 2 + output);
 	event->number = r.number;
 	if (e->mem == NULL)
 		return;
