@@ -563,6 +563,18 @@ spec_of(const struct conf *conf)
 	};
 }
 
+/* What conf says of the socket that is open, or of all clients. */
+static void
+control_configure(struct control *c, const struct conf *conf)
+{
+	c->mode = conf->control_mode;
+	c->gid = conf->control_gid;
+	/* Descriptors are for connections first. */
+	c->max = CLIENTS_MAX;
+	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
+		c->max = CLIENTS_SURE + c->spare;
+}
+
 /*
  * Opens the new socket beside the open one, unless that is there, and at the
  * same path; its file may have been removed, by a cleaner of /run or /tmp.
@@ -575,24 +587,14 @@ control_prepare(struct control *c, const struct conf *conf, uint32_t spare,
 	struct listener_spec spec = spec_of(conf);
 
 	c->spare = spare;
-	if (conf->control == NULL)
+	if (openings == NULL)
+		control_configure(c, conf);
+	if (openings == NULL || conf->control == NULL)
 		return;
 	if (open->fd != -1 && strcmp(open->path, conf->control) == 0)
 		spec.unless = &open->file;
 	openings_add(
 	    openings, &c->fresh, &spec, "control socket %s", conf->control);
-}
-
-/* What conf says of the socket that is open, or of all clients. */
-static void
-control_configure(struct control *c, const struct conf *conf)
-{
-	c->mode = conf->control_mode;
-	c->gid = conf->control_gid;
-	/* Descriptors are for connections first. */
-	c->max = CLIENTS_MAX;
-	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
-		c->max = CLIENTS_SURE + c->spare;
 }
 
 static void
@@ -620,13 +622,6 @@ control_commit(struct control *c, const struct conf *conf)
 	}
 	control_configure(c, conf);
 	acceptor_pause(&c->acceptor, false);
-}
-
-static void
-control_inherit(struct control *c, const struct conf *conf, uint32_t spare)
-{
-	c->spare = spare;
-	control_configure(c, conf);
 }
 
 static void
@@ -832,7 +827,6 @@ control_register(struct supervisor *s, void (*run)(struct client *, tstamp now))
 		.prepare = control_prepare,
 		.commit = control_commit,
 		.abort = control_abort,
-		.inherit = control_inherit,
 		.turn = control_turn,
 		.dump = dump_start,
 		.close = control_close,

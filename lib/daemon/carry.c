@@ -12,6 +12,9 @@
 #include "daemon/carry.h"
 #include "sys/number.h"
 
+/* Descriptors for which there is more room at a time. */
+#define FDS_ROOM 4096
+
 /* --- members -------------------------------------------------------------- */
 
 /* Where the bytes of a number of that size are in one of 64 bits. */
@@ -83,19 +86,16 @@ put_string(struct text *t, const struct carry_field *f, const char *s)
 static void
 carry_note_fd(struct carry *c, int fd)
 {
-	size_t room = c->fds_room == 0 ? 256 : 2 * c->fds_room;
-	int *fds;
+	int *fds = c->fds;
 
-	if (c->nfds == c->fds_room) {
-		fds = reallocarray(c->fds, room, sizeof(*fds));
-		if (fds == NULL) {
-			c->text.failed = true;
-			return;
-		}
-		c->fds = fds;
-		c->fds_room = room;
+	if (c->nfds % FDS_ROOM == 0)
+		fds = reallocarray(fds, c->nfds + FDS_ROOM, sizeof(*fds));
+	if (fds == NULL) {
+		c->text.failed = true;
+		return;
 	}
-	c->fds[c->nfds++] = fd;
+	c->fds = fds;
+	fds[c->nfds++] = fd;
 }
 
 static void

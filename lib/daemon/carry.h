@@ -128,7 +128,6 @@ struct carry {
 	uint32_t of; /* and its number */
 	int *fds; /* descriptors in it, owned */
 	size_t nfds;
-	size_t fds_room;
 	struct kept_socket *kept; /* listeners in it, owned */
 	size_t nkept;
 	struct worker *template; /* the process of the latest template */

@@ -1095,16 +1095,14 @@ static const struct carry_field keeper_fields[] = { CARRY_HELPER(
 static void
 keeper_carry(struct carry *c)
 {
-	struct keeper *k = c->sup->keepers->current;
-	uint32_t events;
+	struct keeper row;
 
-	if (k == NULL)
+	if (c->sup->keepers->current == NULL)
 		return;
 	/* After a period of too many lines it is read again. */
-	events = k->h.io.events;
-	k->h.io.events = EPOLLIN;
-	carry_put(c, CARRIED_KEEPER, 0, k);
-	k->h.io.events = events;
+	row = *c->sup->keepers->current;
+	row.h.io.events = EPOLLIN;
+	carry_put(c, CARRIED_KEEPER, 0, &row);
 }
 
 static const char *

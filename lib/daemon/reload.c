@@ -636,7 +636,7 @@ tables_restore(struct carry *c, struct group *g, void *record)
 	if (tables_reserve(s, conf) == -1)
 		return false;
 	s->pool.process_slack = conf->process_slack;
-	s->control->inherit(s->control_arg, conf, spare);
+	s->control->prepare(s->control_arg, conf, spare, NULL);
 	return true;
 }
 

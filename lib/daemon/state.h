@@ -247,14 +247,13 @@ struct control_ops {
 	/*
 	 * A change to what conf says. prepare() does all that may fail, and
 	 * nothing that a client could notice; spare: descriptors that conf
-	 * leaves. After openings_end(), commit() or abort() follows.
+	 * leaves. After openings_end(), commit() or abort() follows. openings
+	 * NULL: the socket is another daemon's, and carried over.
 	 */
 	void (*prepare)(struct control *, const struct conf *, uint32_t spare,
 	    struct openings *openings);
 	void (*commit)(struct control *, const struct conf *);
 	void (*abort)(struct control *);
-	/* Of another daemon's: what conf says, and then what is carried. */
-	void (*inherit)(struct control *, const struct conf *, uint32_t spare);
 	/* A turn of the loop ends, and all connections are on their way. */
 	void (*turn)(struct control *, tstamp now);
 	void (*dump)(struct control *, tstamp now); /* SIGUSR1 */

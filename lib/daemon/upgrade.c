@@ -360,24 +360,17 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 
 /* --- quiet ---------------------------------------------------------------- */
 
-/*
- * What is under way that is not carried, in the app, or (g NULL) in the daemon,
- * in words for people; NULL: nothing.
- */
+/* What is under way in the app that is not carried; NULL: nothing. */
 static const char *
-upgrade_unquiet(const struct supervisor *s, const struct group *g)
+upgrade_app_busy(const struct group *g)
 {
-	const struct app *a = g == NULL ? NULL : &s->pool.apps[g->app];
+	const struct app *a = &g->sup->pool.apps[g->app];
 	const char *what = NULL;
 	const struct worker *w;
 
 	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
-		if (g == NULL && carry_kinds[id]->busy != NULL)
-			what = carry_kinds[id]->busy(s);
-		else if (g != NULL && carry_kinds[id]->app_busy != NULL)
+		if (carry_kinds[id]->app_busy != NULL)
 			what = carry_kinds[id]->app_busy(g);
-	if (g == NULL)
-		return what;
 	if (g->closing || a->phase >= APP_CLOSING)
 		return "it is being removed";
 	if (a->phase == APP_EMPTYING)
@@ -398,13 +391,16 @@ upgrade_is_quiet(struct supervisor *s, char why[WHY_MAX])
 	    : !lane_is_idle(&s->spawner)      ? "a process is being started"
 	    : !lane_is_idle(&s->looker)       ? "a file is being looked at"
 	    : !lane_is_idle(&s->closer)       ? "a connection is being closed"
-					      : upgrade_unquiet(s, NULL);
+					      : NULL;
 	const struct group *g = NULL;
 
+	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
+		if (carry_kinds[id]->busy != NULL)
+			what = carry_kinds[id]->busy(s);
 	if (what == NULL && !carry_is_quiet(&s->pool))
 		what = "a connection is on its way";
 	while (what == NULL && (g = group_next(s, g)) != NULL)
-		what = upgrade_unquiet(s, g);
+		what = upgrade_app_busy(g);
 	if (what != NULL)
 		(void)snprintf(why, WHY_MAX, "%s%s%s",
 		    g == NULL ? "" : g->conf->name, g == NULL ? "" : ": ",
@@ -661,15 +657,13 @@ upgrade_execute(struct upgrade *u)
 out:
 	carry_fini(&c);
 	guardian_end(head.guard);
-	for (size_t i = 0; i < 2; i++)
-		if (ends[i] != -1)
-			(void)close(ends[i]);
-	if (state != -1)
-		(void)close(state);
-	if (head.input != -1)
-		(void)close(head.input);
-	if (head.note != -1)
-		(void)close(head.note);
+	for (size_t i = 0; i < 5; i++) {
+		int fd = (int[]){ ends[0], ends[1], state, head.input,
+			head.note }[i];
+
+		if (fd != -1)
+			(void)close(fd);
+	}
 }
 
 /* --- in the loop ---------------------------------------------------------- */
