@@ -769,9 +769,4 @@ app_restore(struct carry *c, struct group *g, void *record)
 	return true;
 }
 
-const struct carry_kind carry_app = { .name = "app",
-	.fields = &carry_rows[CARRY_APP].fields,
-	.inside = true,
-	.of_app = true,
-	.restore = app_restore,
-	.row = &carry_rows[CARRY_APP] };
+CARRY_ROW(carry_app, "app", CARRY_APP, .of_app = true, .restore = app_restore);

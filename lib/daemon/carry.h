@@ -82,37 +82,54 @@ struct carry_kind {
 		.fields = &(const struct carry_fields)CARRY_FIELDS(s, table), \
 		__VA_ARGS__ }
 
-/* Kinds of records, in the order in which they are written. */
+/* The same, of a row of the core's. */
+#define CARRY_ROW(kind, text, id, ...) \
+	const struct carry_kind kind = { .name = (text), \
+		.fields = &carry_rows[id].fields, \
+		.inside = true, \
+		.row = &carry_rows[id], \
+		__VA_ARGS__ }
+
+/*
+ * Kinds of records in their order, and what each is: CARRIED_STATE, ... Those
+ * of the control socket are in the table when it is registered.
+ */
+#define CARRY_KINDS(X) \
+	X(STATE, carry_state) \
+	X(DAEMON, carry_daemon) \
+	X(POOL, carry_pool) \
+	X(NAME, carry_name) \
+	X(GROUP, carry_group) \
+	X(APP, carry_app) \
+	X(LISTENER, carry_listener) \
+	X(FILE, carry_file) \
+	X(TEMPLATING, carry_templating) \
+	X(PLACE, carry_place) \
+	X(PROCESS, carry_process) \
+	X(TEMPLATE, carry_template) \
+	X(WORKER, carry_worker) \
+	X(OUTPUT, carry_output) \
+	X(CONN, carry_conn) \
+	X(ACCEPTED, carry_accepted) \
+	X(AHEAD, carry_ahead) \
+	X(PARKED, carry_parked) \
+	X(REFUSAL, carry_refusal) \
+	X(LOCK, carry_lock) \
+	X(KEEPER, carry_keeper) \
+	X(COUNTER, carry_counter) \
+	X(COUNTER_LISTENER, carry_counter_listener) \
+	X(CONTROL, carry_end) \
+	X(CLIENT, carry_end) \
+	X(TARGET, carry_end) \
+	X(END, carry_end)
+
+#define CARRY_ID(id, kind) CARRIED_##id,
 enum carry_id {
-	CARRIED_STATE,
-	CARRIED_DAEMON,
-	CARRIED_POOL,
-	CARRIED_NAME,
-	CARRIED_GROUP,
-	CARRIED_APP,
-	CARRIED_LISTENER,
-	CARRIED_FILE,
-	CARRIED_TEMPLATING,
-	CARRIED_PLACE,
-	CARRIED_PROCESS,
-	CARRIED_TEMPLATE,
-	CARRIED_WORKER,
-	CARRIED_OUTPUT,
-	CARRIED_CONN,
-	CARRIED_ACCEPTED,
-	CARRIED_AHEAD,
-	CARRIED_PARKED,
-	CARRIED_REFUSAL,
-	CARRIED_LOCK,
-	CARRIED_KEEPER,
-	CARRIED_COUNTER,
-	CARRIED_COUNTER_LISTENER,
-	CARRIED_CONTROL,
-	CARRIED_CLIENT,
-	CARRIED_TARGET,
-	CARRIED_END,
-	CARRIED_KINDS
+	CARRY_KINDS(CARRY_ID) CARRIED_KINDS
 };
+
+#define CARRY_EXTERN(id, kind) extern const struct carry_kind kind;
+CARRY_KINDS(CARRY_EXTERN)
 
 extern const struct carry_kind *carry_kinds[CARRIED_KINDS];
 
@@ -190,22 +207,6 @@ bool carry_complete(struct carry *c);
 #define CARRY_HELPER(s, h) \
 	CARRY_IO(s, h.io), CARRY_FD(s, h.fds[0]), CARRY_FD(s, h.fds[1]), \
 	    CARRY(s, h.began), CARRY(s, h.result.pid)
-
-/* --- what the other files have of it ---------------------------------------
- */
-
-extern const struct carry_kind carry_state; /* upgrade.c */
-extern const struct carry_kind carry_pool; /* reload.c */
-extern const struct carry_kind carry_name, carry_group, carry_app;
-extern const struct carry_kind carry_listener_kind;
-extern const struct carry_kind carry_file;
-extern const struct carry_kind carry_templating, carry_template;
-extern const struct carry_kind carry_worker, carry_output;
-extern const struct carry_kind carry_parked;
-extern const struct carry_kind carry_refusal;
-extern const struct carry_kind carry_lock;
-extern const struct carry_kind carry_keeper;
-extern const struct carry_kind carry_counter, carry_counter_listener;
 
 /* Adds a worker or template, with its output. */
 void worker_carry(struct carry *c, const struct worker *w);

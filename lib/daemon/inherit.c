@@ -22,7 +22,7 @@ static const struct carry_field daemon_fields[] = { F(nofile.rlim_cur),
 	F(told.ready) };
 #undef F
 
-static CARRY_KIND(carry_daemon, "daemon", struct supervisor, daemon_fields,
+CARRY_KIND(carry_daemon, "daemon", struct supervisor, daemon_fields,
     .inside = true, .restore = daemon_restore);
 
 static bool
@@ -38,45 +38,21 @@ static const struct carry_field accepted_fields[] = { CARRY_FD(
 	CARRY(struct accepted, tcp), CARRY(struct accepted, handed),
 	CARRY(struct accepted, len), CARRY_OWNED(struct accepted, request) };
 
-static CARRY_KIND(carry_accepted, "accepted", struct accepted, accepted_fields,
+CARRY_KIND(carry_accepted, "accepted", struct accepted, accepted_fields,
     .restore = accepted_restore);
 
 /* --- all kinds ------------------------------------------------------------ */
 
-/* Of the core, of this file, and of others; the control socket adds its own. */
-#define ROW(n, id) \
-	&(const struct carry_kind) \
-	{ \
-		.name = n, .fields = &carry_rows[id].fields, \
-		.row = &carry_rows[id], .inside = true \
-	}
-const struct carry_kind *carry_kinds[CARRIED_KINDS] = {
-	[CARRIED_STATE] = &carry_state,
-	[CARRIED_DAEMON] = &carry_daemon,
-	[CARRIED_POOL] = &carry_pool,
-	[CARRIED_NAME] = &carry_name,
-	[CARRIED_GROUP] = &carry_group,
-	[CARRIED_APP] = &carry_app,
-	[CARRIED_LISTENER] = &carry_listener_kind,
-	[CARRIED_FILE] = &carry_file,
-	[CARRIED_TEMPLATING] = &carry_templating,
-	[CARRIED_TEMPLATE] = &carry_template,
-	[CARRIED_PLACE] = ROW("place", CARRY_PLACE),
-	[CARRIED_PROCESS] = ROW("process", CARRY_PROCESS),
-	[CARRIED_WORKER] = &carry_worker,
-	[CARRIED_OUTPUT] = &carry_output,
-	[CARRIED_CONN] = ROW("conn", CARRY_CONN),
-	[CARRIED_ACCEPTED] = &carry_accepted,
-	[CARRIED_AHEAD] = ROW("ahead", CARRY_AHEAD),
-	[CARRIED_PARKED] = &carry_parked,
-	[CARRIED_REFUSAL] = &carry_refusal,
-	[CARRIED_LOCK] = &carry_lock,
-	[CARRIED_KEEPER] = &carry_keeper,
-	[CARRIED_COUNTER] = &carry_counter,
-	[CARRIED_COUNTER_LISTENER] = &carry_counter_listener,
-	[CARRIED_END] = &(const struct carry_kind){ .name = "end",
-	    .fields = &carry_rows[CARRY_AHEAD].fields },
-};
+CARRY_ROW(carry_place, "place", CARRY_PLACE);
+CARRY_ROW(carry_process, "process", CARRY_PROCESS);
+CARRY_ROW(carry_conn, "conn", CARRY_CONN);
+CARRY_ROW(carry_ahead, "ahead", CARRY_AHEAD);
+
+const struct carry_kind carry_end = { .name = "end",
+	.fields = &carry_rows[CARRY_AHEAD].fields };
+
+#define CARRY_OF(id, kind) &(kind),
+const struct carry_kind *carry_kinds[CARRIED_KINDS] = { CARRY_KINDS(CARRY_OF) };
 
 /* --- all of it ------------------------------------------------------------ */
 

@@ -706,6 +706,6 @@ listeners_busy(const struct group *g)
 	return NULL;
 }
 
-CARRY_KIND(carry_listener_kind, "listener", struct app_listener,
-    listener_fields, .of_app = true, .restore = listener_restore,
-    .put_app = listeners_carry, .app_busy = listeners_busy);
+CARRY_KIND(carry_listener, "listener", struct app_listener, listener_fields,
+    .of_app = true, .restore = listener_restore, .put_app = listeners_carry,
+    .app_busy = listeners_busy);

@@ -640,8 +640,4 @@ tables_restore(struct carry *c, struct group *g, void *record)
 	return true;
 }
 
-const struct carry_kind carry_pool = { .name = "pool",
-	.fields = &carry_rows[CARRY_POOL].fields,
-	.inside = true,
-	.restore = tables_restore,
-	.row = &carry_rows[CARRY_POOL] };
+CARRY_ROW(carry_pool, "pool", CARRY_POOL, .restore = tables_restore);
