@@ -105,18 +105,6 @@ size_of_file(const struct conf_app *conf)
 		conf->pool.max_processes };
 }
 
-const char *
-size_format(struct group_size size, char buf[SIZE_TEXT])
-{
-	if (size.min == size.max)
-		(void)snprintf(buf, SIZE_TEXT, "%" PRIu32 " process%s",
-		    size.max, size.max == 1 ? "" : "es");
-	else
-		(void)snprintf(buf, SIZE_TEXT,
-		    "%" PRIu32 " to %" PRIu32 " processes", size.min, size.max);
-	return buf;
-}
-
 static bool
 size_is_same(struct group_size a, struct group_size b)
 {

@@ -411,10 +411,8 @@ carry_read(struct carry *c, const char *text, size_t len)
 			    carry_kinds[c->id]->name);
 		c->counts[c->id]++;
 	}
-	if (good && c->head != NULL)
+	if (good && (c->head != NULL || c->counts[CARRIED_END] == 1))
 		return true;
-	if (good && c->counts[CARRIED_END] == 1)
-		return carry_complete(c);
 	if (c->why[0] == '\0')
 		(void)snprintf(c->why, sizeof(c->why), "its end is missing");
 	return false;

@@ -187,9 +187,6 @@ bool carry_copy(struct carry *c, void *to, void *record);
 /* All of the daemon, but for CARRIED_STATE; kinds are counted. */
 void carry_all(struct carry *c);
 
-/* All has been read; then the pool goes on, unless c->dry. False: c->why. */
-bool carry_complete(struct carry *c);
-
 /* A timer; and a descriptor in the loop. */
 #define CARRY_TIMER(s, m) CARRY_AS(s, m.at, m.at, CARRY_DEADLINE, TSTAMP_NEVER)
 #define CARRY_IO(s, m) \

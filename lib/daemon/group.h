@@ -429,7 +429,17 @@ void apps_close_unneeded(struct supervisor *s, tstamp now);
 
 /* "2 to 8 processes", or "1 process". Returns buf. */
 #define SIZE_TEXT 48
-const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
+static inline const char *
+size_format(struct group_size size, char buf[SIZE_TEXT])
+{
+	if (size.min == size.max)
+		(void)snprintf(buf, SIZE_TEXT, "%u process%s",
+		    (unsigned)size.max, size.max == 1 ? "" : "es");
+	else
+		(void)snprintf(buf, SIZE_TEXT, "%u to %u processes",
+		    (unsigned)size.min, (unsigned)size.max);
+	return buf;
+}
 
 /* Sets another size, or the file's. False: why says what would be valid. */
 #define SIZE_WHY 192

@@ -48,8 +48,42 @@ CARRY_ROW(carry_process, "process", CARRY_PROCESS);
 CARRY_ROW(carry_conn, "conn", CARRY_CONN);
 CARRY_ROW(carry_ahead, "ahead", CARRY_AHEAD);
 
+/* All has been read; then the pool goes on, unless it is a dry run. */
+static bool
+carry_complete(struct carry *c, struct group *g, void *record)
+{
+	struct supervisor *s = c->sup;
+	const struct app *wrong = carry_check(&s->pool);
+
+	(void)g;
+	(void)record;
+	if (wrong != NULL) {
+		(void)snprintf(c->why, sizeof(c->why),
+		    "figures of app %zu contradict each other",
+		    (size_t)(wrong - s->pool.apps));
+		return false;
+	}
+	for (uint32_t n = 0; n < s->pool.nprocesses && !c->dry; n++)
+		if (s->pool.processes[n].state != PROCESS_GONE &&
+		    s->workers[n] == NULL) {
+			(void)snprintf(c->why, sizeof(c->why),
+			    "process %u has no worker", (unsigned)n);
+			return false;
+		}
+	if (c->dry)
+		return true;
+	apps_set_title(s);
+	autosize_configure(s, c->now);
+	carry_go_on(&s->pool, c->now);
+	/* Some may have died meanwhile, whose signal is merged with others. */
+	timer_set(&s->loop.timers, &s->reaping.timer, c->now);
+	return true;
+}
+
 const struct carry_kind carry_end = { .name = "end",
-	.fields = &carry_rows[CARRY_AHEAD].fields };
+	.fields = &carry_rows[CARRY_AHEAD].fields,
+	.inside = true,
+	.restore = carry_complete };
 
 #define CARRY_OF(id, kind) &(kind),
 const struct carry_kind *carry_kinds[CARRIED_KINDS] = { CARRY_KINDS(CARRY_OF) };
@@ -112,33 +146,4 @@ carry_all(struct carry *c)
 		if (carry_kinds[id]->put != NULL)
 			carry_kinds[id]->put(c);
 	carry_put(c, CARRIED_END, 0, NULL);
-}
-
-bool
-carry_complete(struct carry *c)
-{
-	struct supervisor *s = c->sup;
-	const struct app *wrong = carry_check(&s->pool);
-
-	if (wrong != NULL) {
-		(void)snprintf(c->why, sizeof(c->why),
-		    "figures of app %zu contradict each other",
-		    (size_t)(wrong - s->pool.apps));
-		return false;
-	}
-	for (uint32_t n = 0; n < s->pool.nprocesses && !c->dry; n++)
-		if (s->pool.processes[n].state != PROCESS_GONE &&
-		    s->workers[n] == NULL) {
-			(void)snprintf(c->why, sizeof(c->why),
-			    "process %u has no worker", (unsigned)n);
-			return false;
-		}
-	if (c->dry)
-		return true;
-	apps_set_title(s);
-	autosize_configure(s, c->now);
-	carry_go_on(&s->pool, c->now);
-	/* Some may have died meanwhile, whose signal is merged with others. */
-	timer_set(&s->loop.timers, &s->reaping.timer, c->now);
-	return true;
 }
