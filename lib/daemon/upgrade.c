@@ -562,14 +562,10 @@ upgrade_exited(struct supervisor *s, const struct reap_death *death, tstamp now)
 static void
 upgrade_begin_try(struct upgrade *u, tstamp now)
 {
-	struct carry_state head = { .dry = true,
-		.input = -1,
-		.exe = -1,
-		.epoll = -1,
-		.note = -1,
-		.pid_file = -1,
-		.guard = -1,
-		.cgroup = -1 };
+	/* With the names of all that the program will be executed with. */
+	struct carry_state head = {
+		.dry = true, .epoll = u->sup->loop.epfd, .pid_path = (char *)"/"
+	};
 	struct supervisor *s = u->sup;
 	struct carry c;
 
