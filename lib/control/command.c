@@ -287,7 +287,9 @@ run_agent(struct client *cl)
 static void
 tell_given_up(struct client *cl, const struct group *g)
 {
-	client_error(cl, "%s: the new processes fail, the old ones stay: %s",
+	client_error(cl,
+	    strcmp(g->given_up.why, GROUP_ROLLED_BACK) == 0 ? "%s: %s"
+							    : GIVEN_UP,
 	    g->conf->name, g->given_up.why);
 }
 
@@ -463,8 +465,9 @@ rollouts_go_on(struct client *cl, struct progress *out)
 		const struct app *a = &s->pool.apps[g->app];
 
 		rolls |= wait_is_rolling(a);
-		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL &&
-		    g->given_up.at >= cl->came)
+		if (given_up == NULL && g->given_up.at >= cl->came &&
+		    (a->rollout.state == ROLLOUT_GIVEN_UP ||
+			strcmp(g->given_up.why, GROUP_ROLLED_BACK) == 0))
 			given_up = g;
 		if (app_rolling(a) && a->outdated <= a->rollout.size) {
 			out->done += a->rollout.size - a->outdated;

@@ -397,6 +397,9 @@ struct control {
 	tstamp busy_since; /* clients keep an upgrade waiting; 0: not so */
 };
 
+/* Of an app, and why. */
+#define GIVEN_UP "%s: the new processes fail, the old ones stay: %s"
+
 /* False: too many wait, and the client was told so. */
 bool client_may_wait(struct client *cl);
 

@@ -229,13 +229,15 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 		    "%s; ",
 		    t->name, t->id, g->given_up.why);
 	else if (a->rollout.state == ROLLOUT_GIVEN_UP)
-		text_printf(line,
-		    "%s: the new processes fail, the old ones stay: %s; ",
-		    t->name, g->given_up.why);
+		text_printf(line, GIVEN_UP "; ", t->name, g->given_up.why);
 	else
 		return app_is_ready(a) ? FATE_DONE : FATE_COMING;
 	return FATE_FAILED;
 }
+
+/* What comes after the answer to `rollback`. */
+#define ROLLED_BACK_MORE \
+	"; the next reload brings what the file says: correct it first"
 
 /* Tells what has been restarted, an app, a worker, or several; and what not. */
 static bool
@@ -246,7 +248,7 @@ restart_goes_on(struct client *cl, struct progress *out)
 	struct progress ready = { .what = "ready" };
 	const struct target *first = &all->list[0];
 	char count[40] = "";
-	bool coming = false;
+	bool coming = false, back = strcmp(cl->said.words[0], "rollback") == 0;
 	size_t failed = 0;
 	struct text reasons;
 
@@ -281,9 +283,10 @@ restart_goes_on(struct client *cl, struct progress *out)
 		client_tell(cl, "%s: worker %s (pid %d) replaced", first->name,
 		    first->id, (int)first->pid);
 	else if (!coming && (failed < all->len || all->len == 0))
-		client_tell(cl, "%s%srestarted%s",
-		    all->len == 1 ? first->name : "", all->len == 1 ? ": " : "",
-		    count);
+		client_tell(cl, "%s%s%s%s%s", all->len == 1 ? first->name : "",
+		    all->len == 1 ? ": " : "",
+		    back ? "rolled back" : "restarted", count,
+		    back ? ROLLED_BACK_MORE : "");
 	if (!coming && failed > 0)
 		client_error(cl, "%.*s",
 		    reasons.len > 2 ? (int)reasons.len - 2 : 0, reasons.data);
@@ -296,19 +299,34 @@ steer_rollback(
     struct client *cl, struct group *g, enum process_end none, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
+	bool canary;
 
 	(void)none;
 	if (a->phase != APP_RUNNING) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
-	} else if (group_roll_back(g, true, now)) {
-		cl->targets->list[0].of = a->outdated;
-		return true;
-	} else {
+	} else if (!group_roll_back(g, now)) {
 		client_error(cl,
-		    "%s: no reload since the start, or since the latest "
-		    "rollback, has replaced its processes at the same "
-		    "addresses",
+		    "%s: there is nothing to go back to: no reload since the "
+		    "start, or since the latest rollback, has replaced its "
+		    "processes at the same addresses",
 		    g->conf->name);
+	} else {
+		canary = a->rollout.canary.processes > 0;
+		/* The clients of a rollout that is under way learn of it. */
+		if (app_rolling(a)) {
+			g->given_up.at = now;
+			(void)strlcpy(g->given_up.why, GROUP_ROLLED_BACK,
+			    sizeof(g->given_up.why));
+		}
+		tell_app(g, LOG_LEVEL_INFO, EVENT_RESTART, NULL,
+		    "rolled back to what it was before the latest reload");
+		pool_app_roll_back(&g->sup->pool, g->app, now);
+		if (canary)
+			client_tell(cl,
+			    "%s: rolled back, the new processes leave" ROLLED_BACK_MORE,
+			    g->conf->name);
+		cl->targets->list[0].of = a->outdated;
+		return !canary;
 	}
 	return false;
 }

@@ -334,6 +334,7 @@ enum canary_fault {
 	CANARY_FAILED, /* one of them has failed */
 	CANARY_LOST, /* more of their sessions are lost */
 	CANARY_SLOW, /* more of their sessions take long */
+	CANARY_CALLED_OFF, /* by pool_app_roll_back() */
 };
 
 /* Sessions of processes of the old or the new generation. */

@@ -169,6 +169,24 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 }
 
 void
+pool_app_roll_back(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+	const uint32_t canary = a->options.canary.processes;
+
+	if (a->rollout.canary.processes == 0) {
+		a->options.canary.processes = 0;
+		pool_app_restart(p, app, now);
+		a->options.canary.processes = canary;
+		return;
+	}
+	settle_at(p, now);
+	a->rollout.canary.fault = CANARY_CALLED_OFF;
+	a->touched |= MARK_ALL;
+	settle_app(p, app);
+}
+
+void
 pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);

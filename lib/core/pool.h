@@ -59,6 +59,12 @@ void pool_app_change(
 void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
 
 /*
+ * The same without a canary; while there is one, it ends as if it had failed,
+ * and the older processes stay.
+ */
+void pool_app_roll_back(struct pool *p, uint32_t app, tstamp now);
+
+/*
  * While this is on each connection is served by a process that was started
  * after it arrived, and that serves no other.  Without `sessions`: no change.
  */

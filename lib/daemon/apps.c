@@ -413,7 +413,7 @@ apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
 }
 
 bool
-group_roll_back(struct group *g, bool restart, tstamp now)
+group_roll_back(struct group *g, tstamp now)
 {
 	struct conf *old = g->config;
 	const struct conf_app *app = g->former.conf;
@@ -430,8 +430,6 @@ group_roll_back(struct group *g, bool restart, tstamp now)
 	g->former.conf = NULL;
 	conf_free(old);
 	size_apply(g, now);
-	if (restart)
-		pool_app_restart(&g->sup->pool, g->app, now);
 	return true;
 }
 
@@ -482,6 +480,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	}
 	if (replace) {
 		pool_app_restart(p, g->app, now);
+		g->former.generation = p->apps[g->app].generation;
 		logging_tell(answer, LOG_LEVEL_INFO,
 		    "%s: its processes are replaced: they "
 		    "finish what they hold, new ones start",
@@ -742,7 +741,7 @@ static const struct carry_field group_fields[] = { F(since), F(hold.muted),
 	F(locks.held), F(locks.asked), F(locks.granted), F(locks.full),
 	F(locks.timed_out), F(locks.unreachable), F(locks.lost), T(failure.why),
 	F(failure.at), F(failure.generation), T(given_up.why), F(given_up.at),
-	F(given_up.generation) };
+	F(given_up.generation), F(former.generation) };
 #undef F
 #undef T
 

@@ -96,6 +96,9 @@ struct group_failure {
 	uint32_t generation; /* which was coming, if there was one */
 };
 
+/* Why a rollout is given up that `rollback` has ended. */
+#define GROUP_ROLLED_BACK "it was rolled back"
+
 /* Connections that processes accept themselves, as far as known. */
 struct backlog {
 	struct timer timer; /* next look */
@@ -147,7 +150,8 @@ struct group {
 	struct {
 		struct conf *config; /* a reference; NULL: there is none */
 		const struct conf_app *conf;
-	} former; /* whose processes those of conf replace */
+		uint32_t generation; /* that replaces its processes */
+	} former;
 	struct hold hold;
 	struct group_resizing size;
 	struct group_autosize autosize;
@@ -242,10 +246,10 @@ group_remains(const struct group *g, const struct conf_app *app)
 
 /*
  * What is started from now on is as it was before the latest change that
- * replaced processes, until the file is loaded anew; restart: and what runs is
- * replaced. False: there was no such change, or it changed addresses, too.
+ * replaced processes, until the file is loaded anew. False: there was no such
+ * change, or it changed addresses, too.
  */
-bool group_roll_back(struct group *g, bool restart, tstamp now);
+bool group_roll_back(struct group *g, tstamp now);
 
 /*
  * Logs when the next process of the app is started. A program without a file

@@ -398,6 +398,7 @@ settle_tell_given_up(
 {
 	const struct canary_sessions *old = &canary->old, *new = &canary->new;
 	struct group_failure *f = &g->given_up;
+	bool back;
 
 	f->at = now;
 	if (canary->fault == CANARY_LOST)
@@ -411,14 +412,19 @@ settle_tell_given_up(
 		    "%.3g s, %u of %u of the old ones",
 		    new->slow, new->all, tspan_to_seconds(canary->slow),
 		    old->slow, old->all);
+	else if (canary->fault == CANARY_CALLED_OFF)
+		(void)strlcpy(f->why, GROUP_ROLLED_BACK, sizeof(f->why));
 	else
 		memcpy(f->why, g->failure.why, sizeof(f->why));
+	if (canary->fault == CANARY_CALLED_OFF)
+		return;
+	/* The end of the look has begun another generation. */
+	back = canary->fault != CANARY_WELL &&
+	    g->former.generation + 1 == g->sup->pool.apps[g->app].generation &&
+	    group_roll_back(g, now);
 	tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
 	    "the new processes fail, the old ones stay%s: %s",
-	    canary->fault != CANARY_WELL && group_roll_back(g, false, now)
-		? ", and what is started is as they are"
-		: "",
-	    f->why);
+	    back ? ", and what is started is as they are" : "", f->why);
 }
 
 static void

@@ -81,9 +81,49 @@ testAProcessThatEndsAfterAFailedCanaryHasASuccessorOfTheFormerProgram() {
 	done
 	await status_is 4 apps web idle
 	assertContains "$(web)" old
-	assertEquals 'apppoolctl: web: no reload since the start, or since the '\
-'latest rollback, has replaced its processes at the same addresses' \
-	    "$(ctl rollback web 2>&1)"
+	assertContains "$(ctl rollback web 2>&1)" \
+	    'web: there is nothing to go back to: no reload since the start'
+}
+
+# The program of the file is broken on disk after it has come into force.
+testAFailedCanaryOfARestartKeepsTheProgramOfTheFile() {
+	cp "$TWORKER" "$DIR/second"
+	CANARY='canary = 1 canary_time = 100ms start_timeout = 300ms'
+	starts "min_processes = 2 $CANARY" server web "$TWORKER" --text one
+	reloads "min_processes = 2 $CANARY" server web "$DIR/second" --text two
+	mv "$DIR/second" "$DIR/saved"
+	printf '#!/bin/sh\nexit 3\n' >"$DIR/second"
+	chmod +x "$DIR/second"
+	ctl restart web >/dev/null 2>&1
+	assertEquals 'the status of restart' 1 $?
+	mv "$DIR/saved" "$DIR/second"
+	ctl restart web >/dev/null
+	assertContains "$(web)" two
+}
+
+testRollbackEndsACanaryAndTheReloadFails() {
+	starts 'min_processes = 2 canary = 1 canary_time = 1h' app web --text one
+	before=$(status apps web workers '*' pid | sort)
+	conf_of 'min_processes = 2 canary = 1 canary_time = 1h' \
+	    app web --text two
+	start_process ctl reload >"$DIR/reloaded" 2>&1
+	RELOAD=$STARTED
+	await status_is 3 apps web idle
+	assertContains "$(ctl rollback web)" \
+	    'web: rolled back, the new processes leave'
+	finish "$RELOAD"
+	assertEquals "$(cat "$DIR/reloaded")" 1 "$RC"
+	assertContains "$(cat "$DIR/reloaded")" 'web: it was rolled back'
+	await status_is 2 apps web processes
+	assertEquals "$before" "$(status apps web workers '*' pid | sort)"
+	assertContains "$(web)" one
+}
+
+testRollbackDoesNotWaitForACanary() {
+	starts 'min_processes = 2 canary = 1 canary_time = 1h' app web --text one
+	reloads 'min_processes = 2 canary_time = 1h' app web --text two
+	ctl rollback web >/dev/null
+	assertContains "$(web)" one
 }
 
 testAGoodDeployReplacesAllWhenItsTimeIsOver() {
@@ -102,7 +142,8 @@ testRollbackBringsTheFormerProgramUntilTheNextReload() {
 	starts 'min_processes = 2' app web --text one
 	reloads 'min_processes = 2' app web --text two
 	assertContains "$(web)" two
-	assertEquals 'web: restarted, 2 processes replaced' "$(ctl rollback web)"
+	assertEquals 'web: rolled back, 2 processes replaced; the next reload '\
+'brings what the file says: correct it first' "$(ctl rollback web)"
 	assertContains "$(web)" one
 	ctl rollback web >/dev/null 2>&1
 	assertEquals 'a second rollback' 1 $?
