@@ -28,6 +28,7 @@ struct options {
 	bool test;
 	bool print;
 	bool background;
+	bool guarded; /* the guardian of an upgrade has started this program */
 	bool exit_on_failed;
 	struct conf_run run; /* its command is NULL: a file is used */
 };
@@ -331,7 +332,13 @@ load_past(const struct carry_state *past)
 static int
 try(struct supervisor *s, const struct carry_state *past)
 {
-	if (supervisor_init(s, load_past(past), true) != EX_OK ||
+	struct conf *conf = load_past(past);
+	struct logsink *sink = logging_prepare(conf, NULL);
+
+	if (sink == NULL)
+		upgrade_fail("its log cannot be opened");
+	log_abandon(sink);
+	if (supervisor_init(s, conf, true) != EX_OK ||
 	    !control_register(s, command_run))
 		upgrade_fail("no memory");
 	return upgrade_inherit(s);
@@ -350,9 +357,11 @@ go_on(struct supervisor *s, const struct options *o,
 	if (past->given != NULL && activation_inherit(past->given) == -1)
 		upgrade_fail("no memory");
 
-	if (sink == NULL)
+	/* There is no way back from the former program. */
+	if (sink == NULL && past->back[0] == '\0')
 		upgrade_fail("its log cannot be opened");
-	log_commit(sink);
+	if (sink != NULL)
+		log_commit(sink);
 	log_echo(false);
 	if (supervisor_init(s, conf, false) != EX_OK ||
 	    !control_register(s, command_run))
@@ -444,6 +453,12 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		    "apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
 		    conf->choice != NULL ? conf->apps[0].name : conf->file,
 		    (long)getpid());
+		if (o->guarded)
+			tell_daemon(s, LOG_LEVEL_ERROR, EVENT_UPGRADE,
+			    "not upgraded: the new program ended before it "
+			    "served, and the former one was started again: "
+			    "connections that were accepted are lost, and "
+			    "sizes, drains and stops set by hand forgotten");
 		if (conf->choice != NULL)
 			tell_way(conf);
 		else
@@ -483,7 +498,7 @@ main(int argc, char **argv)
 	if (past == NULL && (o.test || o.print || o.run.print))
 		return check(&o);
 	hold_signals();
-	if (manager_open() == -1) {
+	if (manager_open(&o.guarded) == -1) {
 		perror("apppoold: LISTEN_FDS");
 		return EX_OSERR;
 	}

@@ -497,7 +497,7 @@ main(int argc, char **argv)
 	log.journal = !alone;
 	/* No process of the user is to look into us, or at our clients. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
-	if (log_open(&log) == -1 || manager_open() == -1) {
+	if (log_open(&log) == -1 || manager_open(NULL) == -1) {
 		perror("apppool-counter");
 		return EX_OSERR;
 	}

@@ -42,7 +42,8 @@ number_set(const struct carry_field *f, char *at, int64_t n)
 {
 	double d;
 
-	if (f->type == CARRY_BOOL && n != 0 && n != 1)
+	if ((f->type == CARRY_BOOL && n != 0 && n != 1) ||
+	    (f->type == CARRY_DESCRIPTOR && (n < -1 || n > INT_MAX / 2)))
 		return false;
 	memcpy(at, LOW_BYTES(&n, f->size), f->size);
 	if (f->type != CARRY_DOUBLE)

@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <fcntl.h>
 #include <string.h>
@@ -12,9 +13,13 @@
 bool
 helper_map(struct helper *h)
 {
-	void *page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE,
-	    MAP_SHARED, h->fds[1], 0);
+	void *page = MAP_FAILED;
+	struct stat st;
 
+	/* That of an earlier version may be smaller. */
+	if (fstat(h->fds[1], &st) == 0 && st.st_size >= (off_t)h->page_size)
+		page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE,
+		    MAP_SHARED, h->fds[1], 0);
 	h->page = page == MAP_FAILED ? NULL : page;
 	return h->page != NULL;
 }

@@ -672,6 +672,8 @@ listener_restore(struct carry *c, struct group *g, void *record)
 	if (l == NULL || !carry_copy(c, l, record))
 		return false;
 	accepting_begin(l, g);
+	if (l->awaits && l->acceptor.listener.fd == -1)
+		acceptor_rest(&l->acceptor, c->now);
 	return true;
 }
 

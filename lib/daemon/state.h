@@ -350,7 +350,7 @@ struct reload_answer *upgrade_answer(struct supervisor *s);
 void upgrade_turn(struct supervisor *s, tstamp now);
 
 /* The daemon ends: nothing takes over from it. */
-void upgrade_stop(struct supervisor *s);
+void upgrade_stop(void);
 
 /* Whether nothing new is to be begun that could be put off. */
 bool upgrade_waits(const struct supervisor *s);

@@ -449,7 +449,7 @@ supervisor_run(struct supervisor *s)
 	while (!supervisor_is_over(s))
 		supervisor_turn(s);
 	reload_stop(s);
-	upgrade_stop(s);
+	upgrade_stop();
 	poolcounter_stop(s, COUNTER_END);
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	log_info("stopped");

@@ -73,6 +73,7 @@ struct upgrade {
 	struct lane_job job; /* starts the dry run, with these two */
 	struct child_spec spec;
 	struct child_result result;
+	struct stat file; /* of the program that is tried */
 	struct reap_death death; /* of it; pid 0: it lives */
 	char *former; /* version of the program before */
 	char why[WHY_MAX]; /* that came back; or "" */
@@ -133,6 +134,7 @@ program_remember(char *const *argv)
 	static const char self[] = "/proc/self/exe", deleted[] = " (deleted)";
 	ssize_t n = readlink(self, program.path, sizeof(program.path) - 1);
 	ssize_t at = n - (ssize_t)strlen(deleted);
+	char **to;
 
 	program.path[n < 0 ? 0 : n] = '\0';
 	/* Another file has the place of this one, if it was executed anew. */
@@ -142,12 +144,16 @@ program_remember(char *const *argv)
 	program.argv = program_copy(argv);
 	program.envp = program_copy(environ);
 	/* Sockets of the service manager's are in the state. */
-	for (char **from = program.envp, **to = from; from != NULL; from++) {
-		if (*from == NULL || strncmp(*from, "LISTEN_", 7) != 0)
+	to = program.envp;
+	for (char **from = to; from != NULL && *from != NULL; from++)
+		if (strncmp(*from, "LISTEN_PID=", 11) == 0 ||
+		    strncmp(*from, "LISTEN_FDS=", 11) == 0 ||
+		    strncmp(*from, "LISTEN_FDNAMES=", 15) == 0)
+			free(*from);
+		else
 			*to++ = *from;
-		if (*from == NULL)
-			break;
-	}
+	if (to != NULL)
+		*to = NULL;
 	return program.argv != NULL && program.envp != NULL;
 }
 
@@ -181,6 +187,14 @@ upgrade_fail(const char *why)
 	exit(EX_DATAERR);
 }
 
+/* Process one of a container ignores a signal that has no handler. */
+static void
+past_hung(int sig)
+{
+	(void)sig;
+	_exit(EX_SOFTWARE);
+}
+
 /*
  * Signals that end the program have the former one back; or not any more, and a
  * loop that does not turn until upgrade_end() ends the program.
@@ -197,6 +211,8 @@ past_guard(bool guarded)
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		(void)sigaction(signals[i], &action, NULL);
+	if (!guarded)
+		(void)signal(SIGALRM, past_hung);
 	(void)alarm((guarded ? 1 : 3) * TIME_SERVES / TSPAN_SECONDS(1));
 }
 
@@ -213,7 +229,8 @@ upgrade_past(
 	if (!program_remember(argv))
 		return -1;
 	if (seals == -1 || (seals & F_SEAL_WRITE) == 0 ||
-	    fstat(STDIN_FILENO, &st) == -1 || st.st_size < (off_t)sizeof(magic))
+	    fstat(STDIN_FILENO, &st) == -1 ||
+	    st.st_size < (off_t)sizeof(magic) || st.st_uid != geteuid())
 		return 0;
 	past.len = (size_t)st.st_size;
 	past.text =
@@ -243,8 +260,7 @@ upgrade_past(
 	past.head.back[n < 0 ? 0 : n] = '\0';
 	if (past.head.back[0] == '\0')
 		past_guard(true);
-	if (past.head.cgroup != -1)
-		cgroup_inherit(past.head.cgroup);
+	(void)cgroup_base(past.head.cgroup);
 	return 0;
 }
 
@@ -310,6 +326,22 @@ upgrade_inherit(struct supervisor *s)
 
 /* --- its end -------------------------------------------------------------- */
 
+/* What would take over from this program leaves, if it is there still. */
+static void
+past_forget(void)
+{
+	/* Until now it has ended our processes if we were killed. */
+	if (past.sup != NULL && past.head.watch != 0)
+		(void)kill(past.head.watch, SIGKILL);
+	if (past.sup != NULL && past.head.guard != -1) {
+		(void)!write(past.head.guard, "", 1);
+		(void)close(past.head.guard);
+	}
+	if (past.sup != NULL)
+		(void)close(past.head.exe);
+	past.sup = NULL;
+}
+
 bool
 upgrade_waits(const struct supervisor *s)
 {
@@ -335,13 +367,15 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 	va_list ap;
 
 	(void)alarm(0);
+	past_forget();
 	va_start(ap, fmt);
 	if (vasprintf(&a->text, fmt, ap) == -1)
 		a->text = NULL;
 	va_end(ap);
 	tell_daemon(s, ok ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, EVENT_UPGRADE,
 	    "%s", a->text == NULL ? "upgrade" : a->text);
-	(void)notify_send("READY=1");
+	if (s->told.ready)
+		(void)notify_send("READY=1");
 	a->ok = ok;
 	a->over = true;
 	reload_forget(a);
@@ -496,7 +530,7 @@ tried_judge(struct upgrade *u, tstamp now)
 	if (death->signal != 0 || death->status != 0 ||
 	    strstr(said, "\n" COMPLETE "\n") == NULL) {
 		said[1 + strcspn(said + 1, "\n")] = '\0';
-		upgrade_refuse(u, "%s refuses the state: %s", program.path,
+		upgrade_refuse(u, "%s failed in its dry run: %s", program.path,
 		    death->signal != 0 || said[1] == '\0'
 			? reap_explain(death, how, sizeof(how))
 			: said + 1);
@@ -522,7 +556,23 @@ tried_work(struct lane_job *job)
 {
 	struct upgrade *u = LOOP_OWNER(job, struct upgrade, job);
 
-	(void)child_spawn(&u->spec, &u->result);
+	if (stat(program.path, &u->file) == 0)
+		(void)child_spawn(&u->spec, &u->result);
+	else
+		u->result = (struct child_result){ .stage = CHILD_EXEC,
+			.error = errno };
+}
+
+/* Whether the program is still the one that was tried. */
+static bool
+tried_is_there(const struct upgrade *u)
+{
+	struct stat st;
+
+	return stat(program.path, &st) == 0 && st.st_dev == u->file.st_dev &&
+	    st.st_ino == u->file.st_ino && st.st_size == u->file.st_size &&
+	    st.st_mtim.tv_sec == u->file.st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == u->file.st_mtim.tv_nsec;
 }
 
 static void
@@ -595,14 +645,6 @@ upgrade_begin_try(struct upgrade *u, tstamp now)
 
 /* --- executing ------------------------------------------------------------ */
 
-/* The guardian leaves. */
-static void
-guardian_end(int guard)
-{
-	if (guard != -1)
-		(void)!write(guard, "", 1);
-}
-
 static void
 upgrade_execute(struct upgrade *u)
 {
@@ -612,16 +654,17 @@ upgrade_execute(struct upgrade *u)
 		.input = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3),
 		.note = memfd_create("apppoold-note", MFD_CLOEXEC),
 		.guard = -1,
-		.cgroup = cgroup_base(),
+		.cgroup = cgroup_base(-1),
 		.pid_file = s->pid_file == NULL ? -1 : s->pid_file->fd,
 		.pid_path = s->pid_file == NULL ? NULL : s->pid_file->path };
 	struct carry c;
 	int state, ends[2] = { -1, -1 };
 
-	(void)log_flush(TIME_FLUSH);
 	if (u->back) {
 		head.guard = past.head.guard;
-		(void)kill(past.head.watch, SIGKILL);
+		if (past.head.watch != 0)
+			(void)kill(past.head.watch, SIGKILL);
+		past.head.watch = 0;
 	} else if (s->background && pipe2(ends, O_CLOEXEC) == 0) {
 		/* In the foreground, what has started us sees our end. */
 		head.guard = ends[1];
@@ -652,7 +695,8 @@ upgrade_execute(struct upgrade *u)
 	(void)upgrade_keep(&c, false);
 out:
 	carry_fini(&c);
-	guardian_end(head.guard);
+	if (ends[1] != -1)
+		(void)!write(ends[1], "", 1);
 	for (size_t i = 0; i < 5; i++) {
 		int fd = (int[]){ ends[0], ends[1], state, head.input,
 			head.note }[i];
@@ -678,24 +722,10 @@ upgrade_serves(const struct supervisor *s)
 	return true;
 }
 
-/* What would take over from this program leaves. */
-static void
-past_forget(void)
-{
-	/* Until now it has ended our processes if we were killed. */
-	if (past.head.watch != 0)
-		(void)kill(past.head.watch, SIGKILL);
-	guardian_end(past.head.guard);
-	if (past.head.guard != -1)
-		(void)close(past.head.guard);
-	(void)close(past.head.exe);
-}
-
 void
-upgrade_stop(struct supervisor *s)
+upgrade_stop(void)
 {
-	if (s->upgrade != NULL && s->upgrade->phase == UPGRADE_ARRIVED)
-		past_forget();
+	past_forget();
 }
 
 static void
@@ -703,7 +733,6 @@ upgrade_arrive(struct upgrade *u)
 {
 	double pause = tspan_to_seconds(clock_now() - u->began) * 1000;
 
-	past_forget();
 	if (u->why[0] != '\0')
 		upgrade_end(u, false,
 		    "not upgraded: %s was executed, but %s; %s serves on, "
@@ -724,9 +753,10 @@ upgrade_turn(struct supervisor *s, tstamp now)
 	if (u == NULL)
 		return;
 	if (u->phase == UPGRADE_ARRIVED) {
-		if (upgrade_serves(s)) {
+		if (upgrade_serves(s) ||
+		    (now >= u->until && u->why[0] != '\0')) {
 			upgrade_arrive(u);
-		} else if (now >= u->until && u->why[0] == '\0') {
+		} else if (now >= u->until) {
 			(void)snprintf(u->why, sizeof(u->why),
 			    "it did not hand over a connection within %g s",
 			    tspan_to_seconds(TIME_SERVES));
@@ -749,7 +779,11 @@ upgrade_turn(struct supervisor *s, tstamp now)
 		}
 	} else if (u->phase == UPGRADE_SETTLES) {
 		upgrade_begin_try(u, now);
-	} else {
+	} else if (!u->back && !tried_is_there(u)) {
+		upgrade_refuse(
+		    u, "%s is another program by now: try again", program.path);
+		return;
+	} else if (log_flush(TIME_FLUSH) || now >= u->until) {
 		upgrade_execute(u);
 	}
 	/* A turn in which nothing is under way may be the next one. */
@@ -777,8 +811,9 @@ upgrade_request(struct supervisor *s, tstamp now)
 		timer_init(&u->timer, NULL);
 		timer_set(&s->loop.timers, &u->timer, now);
 		s->upgrade = u;
-		(void)notify_send("RELOADING=1\nMONOTONIC_USEC=%lld",
-		    (long long)(now / 1000));
+		if (s->told.ready)
+			(void)notify_send("RELOADING=1\nMONOTONIC_USEC=%lld",
+			    (long long)(now / 1000));
 		tell_daemon(s, LOG_LEVEL_INFO, EVENT_UPGRADE, "upgrading to %s",
 		    program.path);
 	}

@@ -163,16 +163,13 @@ cgroup_find(int folder, const char *file, bool take)
 }
 
 int
-cgroup_base(void)
+cgroup_base(int inherited)
 {
+	if (inherited != -1) {
+		cgroups.base = inherited;
+		cgroup_find(inherited, "cgroup.subtree_control", false);
+	}
 	return cgroups.base;
-}
-
-void
-cgroup_inherit(int base)
-{
-	cgroups.base = base;
-	cgroup_find(base, "cgroup.subtree_control", false);
 }
 
 void

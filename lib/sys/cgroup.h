@@ -61,11 +61,10 @@ struct cgroup_figures {
 void cgroup_init(bool take);
 
 /*
- * For a program that replaces this one: the folder of the group that was taken
- * over, -1: none; and that is taken over again.
+ * The folder of the group that was taken over; -1: none. Of a program that this
+ * one has replaced, unless inherited is -1, which is taken over again.
  */
-int cgroup_base(void);
-void cgroup_inherit(int base);
+int cgroup_base(int inherited);
 
 /* Why there is no such group; NULL: there is. */
 const char *cgroup_lacks(enum cgroup_need);

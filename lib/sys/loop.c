@@ -202,7 +202,10 @@ loop_set(struct loop *l, struct loop_io *io, uint32_t events)
 		op = was == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD;
 	/* An edge that was told to another program is told again. */
 	if ((!left || was != events || (events & EPOLLET) != 0) &&
-	    epoll_ctl(l->epfd, op, io->fd, &ev) == -1 && events != 0)
+	    epoll_ctl(l->epfd, op, io->fd, &ev) == -1 && events != 0 &&
+	    /* The number may have become that of another file. */
+	    (errno != ENOENT ||
+		epoll_ctl(l->epfd, EPOLL_CTL_ADD, io->fd, &ev) == -1))
 		return -1;
 	/* A descriptor that cannot be removed is closed, so it is out. */
 	io->events = events;
@@ -349,7 +352,9 @@ loop_turn(struct loop *l, tstamp deadline)
 	for (l->at = 0; l->at < l->n;) {
 		struct epoll_event *ev = &l->batch[l->at++];
 		struct loop_io *io =
-		    ev->data.fd == -1 ? NULL : l->places[ev->data.fd].io;
+		    ev->data.fd < 0 || ev->data.fd >= l->nplaces
+		    ? NULL
+		    : l->places[ev->data.fd].io;
 		uint32_t events;
 
 		if (io == NULL)

@@ -25,6 +25,9 @@
 /* The first descriptor that can be given; the others follow. */
 #define FIRST_FD 3
 
+/* A variable that is set for the program that the guardian executes. */
+#define BY_GUARDIAN "APPPOOLD_BY_GUARDIAN"
+
 /* The name of a descriptor without one: sd_listen_fds_with_names(3). */
 #define NO_NAME "unknown"
 
@@ -207,7 +210,7 @@ guardian_start(int pipe, int exe, char *const *argv, char *const *envp,
 
 	while (envp[vars] != NULL)
 		vars++;
-	env = calloc(vars + 4, sizeof(*env));
+	env = calloc(vars + 5, sizeof(*env));
 	fds = calloc(given.count + nkept + 1, sizeof(*fds));
 	if (out == NULL || env == NULL || fds == NULL)
 		goto out;
@@ -228,7 +231,8 @@ guardian_start(int pipe, int exe, char *const *argv, char *const *envp,
 	(void)snprintf(number, sizeof(number), "LISTEN_FDS=%zu", count);
 	env[1] = number;
 	env[2] = names;
-	memcpy(env + 3, envp, vars * sizeof(*env));
+	env[3] = (char *)BY_GUARDIAN "=1";
+	memcpy(env + 4, envp, vars * sizeof(*env));
 	pid = fork();
 	if (pid == 0)
 		be_guardian(pipe, exe, argv, env, fds, (int)count);
@@ -265,7 +269,7 @@ notify_number(const char *variable)
 }
 
 int
-manager_open(void)
+manager_open(bool *by_guardian_out)
 {
 	const char *where = getenv("NOTIFY_SOCKET");
 	uint64_t usec = notify_number("WATCHDOG_USEC");
@@ -290,6 +294,9 @@ manager_open(void)
 	    (getenv("WATCHDOG_PID") == NULL ||
 		notify_number("WATCHDOG_PID") == (uint64_t)getpid()))
 		manager.watchdog = TSPAN_USECONDS(usec);
+	if (by_guardian_out != NULL)
+		*by_guardian_out = getenv(BY_GUARDIAN) != NULL;
+	(void)unsetenv(BY_GUARDIAN);
 	(void)unsetenv("LISTEN_PID");
 	(void)unsetenv("LISTEN_FDS");
 	(void)unsetenv("LISTEN_FDNAMES");

@@ -15,9 +15,10 @@
  * any fork, thread or open. Returns how many descriptors there are; 0 also
  * where they are meant for another process; -1 with errno (EINVAL: the
  * variables make no sense, EBADF: a descriptor is not open, ENOMEM), and then
- * there are none.
+ * there are none. Tells, too, unless the pointer is NULL, whether the process
+ * of guardian_start() has executed this program.
  */
-int manager_open(void);
+int manager_open(bool *by_guardian_out);
 
 /*
  * Writes up to max descriptors of that name ("unknown": none was given) to

@@ -110,11 +110,11 @@ testAProgramThatCannotTakeOverIsNotExecuted() {
 	refused 'Exec format error' <<-EOF
 	nothing
 	EOF
-	refused 'refuses the state: exited with status 3' <<-EOF
+	refused 'failed in its dry run: exited with status 3' <<-EOF
 	#!/bin/sh
 	exit 3
 	EOF
-	refused 'refuses the state: killed by signal 11' <<-EOF
+	refused 'failed in its dry run: killed by signal 11' <<-EOF
 	#!/bin/sh
 	kill -SEGV \$\$
 	EOF
@@ -214,6 +214,8 @@ killed_at() {
 	await is_gone "$POOL"
 	await is_gone "$worker"
 	assertNotEquals "$1" "$POOL" "$(status pid)"
+	assertTrue 'it is told' "grep -q 'the new program ended before it served' \
+	    '$DIR/daemon.log'"
 	POOL=$(status pid) PIDS="$PIDS $POOL"
 	restore_program
 	upgrade

@@ -31,7 +31,7 @@ given(const char *count, const char *names)
 	setenv("LISTEN_FDS", count, 1);
 	if (names != NULL)
 		setenv("LISTEN_FDNAMES", names, 1);
-	return manager_open();
+	return manager_open(NULL);
 }
 
 static bool
@@ -72,10 +72,10 @@ TEST_ALONE(descriptors_for_another_process_are_not_taken)
 	CHECK_EQ(0, given("0", "a"));
 	setenv("LISTEN_PID", "1", 1);
 	setenv("LISTEN_FDS", "3", 1);
-	CHECK_EQ(0, manager_open());
+	CHECK_EQ(0, manager_open(NULL));
 	CHECK(!is_cloexec(3));
 	CHECK(getenv("LISTEN_FDS") == NULL);
-	CHECK_EQ(0, manager_open());
+	CHECK_EQ(0, manager_open(NULL));
 }
 
 TEST_ALONE(nonsense_is_refused)
@@ -106,7 +106,7 @@ manager(void)
 	(void)strcpy(addr.sun_path, path);
 	CHECK_EQ(0, bind(fd, (void *)&addr, sizeof(addr)));
 	setenv("NOTIFY_SOCKET", path, 1);
-	(void)manager_open();
+	(void)manager_open(NULL);
 	return fd;
 }
 
@@ -114,7 +114,7 @@ static void
 end(void)
 {
 	unsetenv("NOTIFY_SOCKET");
-	(void)manager_open();
+	(void)manager_open(NULL);
 	(void)unlink(path);
 }
 
@@ -195,7 +195,7 @@ TEST_ALONE(a_socket_is_stored_and_given_back_once)
 TEST(without_a_manager_nothing_happens)
 {
 	unsetenv("NOTIFY_SOCKET");
-	(void)manager_open();
+	(void)manager_open(NULL);
 	CHECK_EQ(-1, notify_watchdog());
 	CHECK_EQ(0, notify_send("READY=1"));
 	/* A manager that is gone is no failure, either. */
