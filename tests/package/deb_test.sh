@@ -180,11 +180,12 @@ testWithoutADaemonLogrotateHasNoFault() {
 	inside systemctl start apppoold
 }
 
-testAnUpgradeRestartsTheDaemonWithItsConfiguration() {
+testAnUpgradeReplacesTheDaemonWithoutARestart() {
 	former=$(property MainPID)
 	apt install --reinstall ./apppoold_*.deb ./apppoold-*.deb
-	assertEquals active "$(property ActiveState)"
-	assertNotEquals "$former" "$(property MainPID)"
+	assertContains "$(cat "$DIR/apt")" 'upgraded from'
+	assertEquals "active $former" \
+	    "$(property ActiveState) $(property MainPID)"
 	assertContains "$(page)" hello
 	assertEquals "$(cat "$DIR/pool.conf")" \
 	    "$(inside cat /etc/apppoold/pool.conf)"
