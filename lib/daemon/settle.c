@@ -424,7 +424,7 @@ settle_tell_given_up(
 	    group_roll_back(g, now);
 	tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
 	    "the new processes fail, the old ones stay%s: %s",
-	    back ? ", and what is started is as they are" : "", f->why);
+	    back ? " and successors have the former options" : "", f->why);
 }
 
 static void

@@ -419,13 +419,15 @@ upgrade_app_busy(const struct group *g)
 static bool
 upgrade_is_quiet(struct supervisor *s, char why[WHY_MAX])
 {
-	const char *what = s->stopping        ? "the daemon is stopping"
-	    : s->background && !s->told.ready ? "the daemon is starting"
-	    : s->reload != NULL               ? "a reload is under way"
-	    : !lane_is_idle(&s->spawner)      ? "a process is being started"
-	    : !lane_is_idle(&s->looker)       ? "a file is being looked at"
-	    : !lane_is_idle(&s->closer)       ? "a connection is being closed"
-					      : NULL;
+	const char *what = s->stopping ? "the daemon is stopping"
+	    : s->background && !s->told.ready
+	    ? "the daemon is starting, apppoolctl wait"
+	      " tells when that is over"
+	    : s->reload != NULL          ? "a reload is under way"
+	    : !lane_is_idle(&s->spawner) ? "a process is being started"
+	    : !lane_is_idle(&s->looker)  ? "a file is being looked at"
+	    : !lane_is_idle(&s->closer)  ? "a connection is being closed"
+					 : NULL;
 	const struct group *g = NULL;
 
 	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
