@@ -358,6 +358,7 @@ carry_restore(struct carry *c, struct reading *r)
 {
 	struct supervisor *s = c->sup;
 	const struct carry_kind *k = carry_read_kind(c, r);
+	const struct carry_field *f;
 	struct group *g = NULL;
 	void *record;
 	char *string;
@@ -371,9 +372,8 @@ carry_restore(struct carry *c, struct reading *r)
 	if (k->of_app && c->of < s->pool.napps)
 		g = s->groups[c->of];
 	/* All members have the value at first that is not written. */
-	for (const struct carry_field *f = k->fields->list;
-	     f < k->fields->list + k->fields->len; f++)
-		if (f->absent != 0)
+	for (size_t i = 0; i < k->fields->len; i++)
+		if ((f = &k->fields->list[i])->absent != 0)
 			(void)number_set(
 			    f, (char *)record + f->offset, f->absent);
 	good = read_members(c, k, r, record) && (!k->of_app || g != NULL);
@@ -386,9 +386,8 @@ carry_restore(struct carry *c, struct reading *r)
 		good = k->row->restore(&s->pool, c->of, record);
 	if (made)
 		return good;
-	for (const struct carry_field *f = k->fields->list;
-	     f < k->fields->list + k->fields->len; f++)
-		if (f->type == CARRY_STRING) {
+	for (size_t i = 0; i < k->fields->len; i++)
+		if ((f = &k->fields->list[i])->type == CARRY_STRING) {
 			memcpy(&string, (char *)record + f->offset,
 			    sizeof(string));
 			free(string);
