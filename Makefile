@@ -122,7 +122,8 @@ TREE_TESTS = $(wildcard tests/*_test.sh)
 # The longest come first, so that all lanes end together.
 LONG = $(patsubst %,tests/%_test.sh,$(addprefix e2e/,counter examples restart \
     listen auto upgrade accept_library simulate run close_delay jobs web_page \
-    cluster template_hostile accept_end canary death) hostile/retake)
+    cluster template_hostile accept_end canary death) $(addprefix hostile/,\
+    retake output together deaths files))
 E2E_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/e2e/*_test.sh) \
     $(wildcard tests/hostile/*_test.sh))
 # Figures of time, and other programs, in which a sanitizer finds nothing.
