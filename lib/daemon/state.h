@@ -349,7 +349,7 @@ struct reload_answer *upgrade_answer(struct supervisor *s);
 /* A turn of the loop ends, and all actions are carried out. */
 void upgrade_turn(struct supervisor *s, tstamp now);
 
-/* The daemon ends: nothing takes over from it. */
+/* The former program's watch, guardian and file leave, if they are there. */
 void upgrade_stop(void);
 
 /* Whether nothing new is to be begun that could be put off. */

@@ -104,7 +104,7 @@ static struct {
 	int exe; /* this very one */
 } program = { .exe = -1 };
 
-/* What the former program has left; text NULL: nothing. */
+/* The state that the former program has left; text NULL: none. */
 static struct {
 	const char *text;
 	size_t len;
@@ -157,7 +157,10 @@ program_remember(char *const *argv)
 	return program.argv != NULL && program.envp != NULL;
 }
 
-/* Executes the former program with the state it has left. Needs no memory. */
+/*
+ * Executes the former program with the state it has left. In a signal handler,
+ * too: so it makes system calls only.
+ */
 static void
 past_return(const char *why)
 {
@@ -326,9 +329,8 @@ upgrade_inherit(struct supervisor *s)
 
 /* --- its end -------------------------------------------------------------- */
 
-/* What would take over from this program leaves, if it is there still. */
-static void
-past_forget(void)
+void
+upgrade_stop(void)
 {
 	/* Until now it has ended our processes if we were killed. */
 	if (past.sup != NULL && past.head.watch != 0)
@@ -367,7 +369,7 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 	va_list ap;
 
 	(void)alarm(0);
-	past_forget();
+	upgrade_stop();
 	va_start(ap, fmt);
 	if (vasprintf(&a->text, fmt, ap) == -1)
 		a->text = NULL;
@@ -394,7 +396,7 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 
 /* --- quiet ---------------------------------------------------------------- */
 
-/* What is under way in the app that is not carried; NULL: nothing. */
+/* A thing under way in the app that is not carried; NULL: none. */
 static const char *
 upgrade_app_busy(const struct group *g)
 {
@@ -591,7 +593,7 @@ tried_started(struct lane_job *job, tstamp now)
 	}
 	timer_set(&s->loop.timers, &u->timer, now + TIME_TRIED);
 	u->until = now + TIME_TRIED;
-	/* It may have been reaped, unknown, while the lane had it. */
+	/* The process may have been reaped while the lane had its number. */
 	if (u->death.pid != 0 || !reap_is_child(u->result.pid))
 		tried_judge(u, now);
 }
@@ -661,22 +663,24 @@ upgrade_execute(struct upgrade *u)
 		.pid_path = s->pid_file == NULL ? NULL : s->pid_file->path };
 	struct carry c;
 	int state, ends[2] = { -1, -1 };
+	/* In the foreground, what has started us sees our end. */
+	const bool guarded = !u->back && s->background;
 
 	if (u->back) {
 		head.guard = past.head.guard;
 		if (past.head.watch != 0)
 			(void)kill(past.head.watch, SIGKILL);
 		past.head.watch = 0;
-	} else if (s->background && pipe2(ends, O_CLOEXEC) == 0) {
-		/* In the foreground, what has started us sees our end. */
+	} else if (guarded && pipe2(ends, O_CLOEXEC) == 0) {
 		head.guard = ends[1];
 	}
 	carry_init(&c, s, clock_now());
 	state = upgrade_write(&c, &head);
 	if (state == -1 || head.input == -1 || head.note == -1 ||
-	    (ends[0] != -1 &&
-		guardian_start(ends[0], program.exe, program.argv, program.envp,
-		    c.kept, c.nkept) == -1)) {
+	    (guarded &&
+		(ends[0] == -1 ||
+		    guardian_start(ends[0], program.exe, program.argv,
+			program.envp, c.kept, c.nkept) == -1))) {
 		upgrade_refuse(u, "%s", strerror(errno));
 		goto out;
 	}
@@ -722,12 +726,6 @@ upgrade_serves(const struct supervisor *s)
 			return false;
 	}
 	return true;
-}
-
-void
-upgrade_stop(void)
-{
-	past_forget();
 }
 
 static void
