@@ -563,7 +563,7 @@ spec_of(const struct conf *conf)
 	};
 }
 
-/* What conf says of the socket that is open, or of all clients. */
+/* Options of conf for the socket that is open, and for all clients. */
 static void
 control_configure(struct control *c, const struct conf *conf)
 {

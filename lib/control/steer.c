@@ -235,7 +235,7 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 	return FATE_FAILED;
 }
 
-/* What comes after the answer to `rollback`. */
+/* The end of each answer to `rollback`. */
 #define ROLLED_BACK_MORE \
 	"; the next reload brings what the file says: correct it first"
 

@@ -140,7 +140,7 @@ void process_free(struct pool *p, uint32_t process);
 /* The process was another daemon's: it is counted, and put on its list. */
 bool process_put_back(struct pool *p, uint32_t process);
 
-/* What is due in its life; process_arm() sets its deadline anew. */
+/* Steps of its life that are due; process_arm() sets its deadline anew. */
 tstamp process_live(struct pool *p, uint32_t process, bool act);
 void process_arm(struct pool *p, uint32_t process);
 

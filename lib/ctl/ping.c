@@ -495,7 +495,7 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	int status;
 
 	path = path == NULL ? "/" : path;
-	/* It goes into a request as it is. */
+	/* The path goes into a request as it is. */
 	for (end = path; *end > ' ' && *end <= '~';)
 		end++;
 	if (path[0] != '/' || *end != '\0' || end - path > PATH_LENGTH_MAX) {

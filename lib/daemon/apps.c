@@ -673,7 +673,7 @@ name_restore(struct carry *c, struct group *g, void *record)
 	if (conf == NULL || c->why[0] != '\0' ||
 	    (g = group_new(c->sup, conf, c->of, c->now)) == NULL)
 		return false;
-	/* One that cannot be loaded any more cannot be gone back to. */
+	/* Options that cannot be loaded any more leave no way back. */
 	if (row->former != NULL)
 		g->former.config =
 		    conf_load_text(s->config->file, NULL, row->former, &report);

@@ -252,7 +252,7 @@ read_members(struct carry *c, const struct carry_kind *k, struct reading *r,
 
 		r->at++;
 		name = read_word(r, '=');
-		/* They come in the order of the table. */
+		/* Names come in the order of the table. */
 		for (tried = 0; tried < len && f == NULL; tried++) {
 			f = &k->fields->list[(next + tried) % len];
 			if (!read_is(&name, f->name))

@@ -16,7 +16,7 @@ helper_map(struct helper *h)
 	void *page = MAP_FAILED;
 	struct stat st;
 
-	/* That of an earlier version may be smaller. */
+	/* A page of an earlier version may be smaller. */
 	if (fstat(h->fds[1], &st) == 0 && st.st_size >= (off_t)h->page_size)
 		page = mmap(NULL, h->page_size, PROT_READ | PROT_WRITE,
 		    MAP_SHARED, h->fds[1], 0);

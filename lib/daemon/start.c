@@ -588,7 +588,7 @@ start_next_group(struct supervisor *s)
 	struct group *g, *first = NULL;
 	const struct templating *of;
 
-	/* What is in the lane is not carried over. */
+	/* A start in the lane is not carried over by an upgrade. */
 	if (s->starting.n >= START_MAX || upgrade_waits(s))
 		return NULL;
 	TAILQ_FOREACH(g, &s->start_queue, start_next) {
