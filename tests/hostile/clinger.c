@@ -7,7 +7,6 @@
 
 #include <sys/socket.h>
 
-#include <poll.h>
 #include <stdio.h>
 
 #include "absent.h"
@@ -21,13 +20,15 @@ main(void)
 {
 	char message[64], *page;
 	struct fdpass_got got;
+	pid_t child;
 
 	if (apppool_open() == -1 || apppool_ready() == -1 ||
 	    fdpass_recv(
 		apppool_fd(), message, sizeof(message), MSG_PEEK, &got) <= 0 ||
 	    got.nfds != 1)
 		err(1, "apppool");
-	if (fork() == 0) {
+	child = fork();
+	if (child == 0) {
 		(void)setsid();
 		page = absent_page();
 		printf("holding: %d\n", (int)getpid());
@@ -36,7 +37,6 @@ main(void)
 		(void)!recv(got.fds[0], page, ABSENT_SIZE, 0);
 		_exit(0);
 	}
-	/* Until it sleeps there. */
-	(void)poll(NULL, 0, 200);
+	(void)absent_awaited(child);
 	return 1;
 }

@@ -13,10 +13,8 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "worker/apppool.h"
 
@@ -24,30 +22,12 @@
 #include "turns.h"
 
 /* Between two looks, in microseconds. */
-#define WHILE 50000
-
-/* Whether the process waits for the page. */
-static bool
-is_frozen(pid_t pid)
-{
-	char path[64], place[64] = "";
-	FILE *file;
-
-	(void)snprintf(path, sizeof(path), "/proc/%ld/wchan", (long)pid);
-	file = fopen(path, "re");
-	if (file == NULL)
-		err(1, "%s", path);
-	if (fgets(place, sizeof(place), file) == NULL)
-		place[0] = '\0';
-	(void)fclose(file);
-	return strcmp(place, "handle_userfault") == 0;
-}
+#define WHILE 1000
 
 static void
 become_bad(int file)
 {
 	int unread = 0;
-	bool frozen;
 	pid_t child;
 
 	if (apppool_open() == -1 || apppool_ready() == -1)
@@ -60,11 +40,9 @@ become_bad(int file)
 		_exit(0);
 	}
 	/* A packet unread before that is what the child is about to receive. */
-	do {
+	while (absent_awaited(child) &&
+	    ioctl(apppool_fd(), FIONREAD, &unread) == 0 && unread == 0)
 		(void)usleep(WHILE);
-		frozen = is_frozen(child);
-		(void)ioctl(apppool_fd(), FIONREAD, &unread);
-	} while (!frozen || unread == 0);
 	_exit(1);
 }
 

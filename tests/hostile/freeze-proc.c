@@ -45,13 +45,15 @@ int
 main(int argc, char **argv)
 {
 	char folder[32];
+	pid_t holder;
 
 	if (argc < 2)
 		errx(64, "usage: freeze-proc PROGRAM [ARGUMENT...]");
 	(void)snprintf(folder, sizeof(folder), "/proc/%d", (int)getpid());
-	if (fork() == 0)
+	holder = fork();
+	if (holder == 0)
 		hold(folder);
-	(void)usleep(100000);
+	(void)absent_awaited(holder);
 	if (fork() == 0)
 		wait_for_it(folder);
 	(void)usleep(100000);

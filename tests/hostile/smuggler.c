@@ -19,7 +19,6 @@
 
 #include <err.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -30,18 +29,18 @@
 #define HOUR 3600
 
 /* A child goes on with the other end of what is smuggled. */
-static bool
-is_child(void)
+static pid_t
+child(void)
 {
 	pid_t pid = fork();
 
 	if (pid == -1)
 		err(1, "fork");
 	if (pid == 0)
-		return true;
+		return 0;
 	printf("%ld\n", (long)pid);
 	(void)fflush(stdout);
-	return false;
+	return pid;
 }
 
 /* A connection in which more was sent than arrives. */
@@ -61,7 +60,7 @@ lingering(void)
 	    getsockname(listener, (struct sockaddr *)&at, &len) == -1 ||
 	    connect(fd, (struct sockaddr *)&at, sizeof(at)) == -1)
 		err(1, "connection");
-	if (is_child()) {
+	if (child() == 0) {
 		(void)close(fd);
 		(void)pause();
 	}
@@ -89,17 +88,18 @@ static int
 locked_pipe(void)
 {
 	int ends[2];
+	pid_t pid;
 
 	if (pipe(ends) == -1)
 		err(1, "pipe");
-	if (is_child()) {
+	pid = child();
+	if (pid == 0) {
 		(void)close(ends[0]);
 		(void)!write(ends[1], absent_page(), ABSENT_SIZE);
 		_exit(0);
 	}
 	(void)close(ends[1]);
-	/* Until it sits there. */
-	(void)usleep(50000);
+	(void)absent_awaited(pid);
 	return ends[0];
 }
 

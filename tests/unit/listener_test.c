@@ -636,10 +636,9 @@ hold_lock(const struct listener *l)
 		    sizeof(program));
 		_exit(1);
 	}
-	/* Until it sleeps there. */
-	poll(NULL, 0, 100);
-	if (waitpid(pid, &status, WNOHANG) == 0)
+	if (absent_awaited(pid))
 		return pid;
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
 	CHECK_EQ(77, WEXITSTATUS(status));
 	return 0;
 }
