@@ -9,7 +9,7 @@ file_setup() {
 	    "$BUILD/contrib" "$BUILD/sources" "$BUILD/compiled-in" "$DIR/build"
 	cp -a "$BIN/apppoold" "$BIN/apppoolctl" "$DIR"
 	ROOT=$DIR/root
-	install_as install DESTDIR="$ROOT" PREFIX=/usr
+	install_as install DESTDIR="$ROOT"
 }
 
 # install_as GOAL [NAME=VALUE...]: make, as a packager calls it: not as a part
@@ -33,27 +33,27 @@ testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
 	    lib/systemd/system/apppoold.service \
 	    lib/systemd/system/apppoold@.service; do
-		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"
+		assertTrue "$file" "[ -e '$ROOT/usr/local/$file' ]"
 	done
 }
 
 testEveryManualPageIsInstalledInItsSection() {
 	for page in man/*; do
-		assertTrue "$page" "[ -s '$ROOT/usr/share/man/man${page##*.}/\
+		assertTrue "$page" "[ -s '$ROOT/usr/local/share/man/man${page##*.}/\
 ${page##*/}' ]"
 	done
 }
 
 testEveryExampleIsInstalled() {
 	for example in etc/examples/* contrib/workers/*.c; do
-		assertTrue "$example" "[ -s '$ROOT/usr/share/doc/apppoold/examples/\
+		assertTrue "$example" "[ -s '$ROOT/usr/local/share/doc/apppoold/examples/\
 ${example##*/}' ]"
 	done
 }
 
 testConfigurationsOfOtherProgramsAreInstalled() {
 	for file in haproxy/haproxy.cfg monitoring/alerts.yml; do
-		cmp -s "contrib/$file" "$ROOT/usr/share/doc/apppoold/$file" ||
+		cmp -s "contrib/$file" "$ROOT/usr/local/share/doc/apppoold/$file" ||
 		    fail "$file"
 	done
 }
@@ -61,7 +61,7 @@ testConfigurationsOfOtherProgramsAreInstalled() {
 testEverySampleWorkerIsInstalled() {
 	for worker in hello hello.py stampede.py apppool-jobs apppool-jobs-perl \
 	    apppool-psgi apppool-rack apppool-wsgi; do
-		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
+		assertTrue "$worker" "[ -x '$ROOT/usr/local/libexec/apppoold/$worker' ]"
 	done
 }
 
@@ -69,13 +69,13 @@ testTheModulesOfWorkersAreInstalledAndNoPrograms() {
 	for module in AppPool.pm AppPoolJobs.pm apppool.py apppool.rb \
 	    apppool_http.py apppool_jobs.py; do
 		assertEquals "$module" 644 \
-		    "$(stat -c %a "$ROOT/usr/libexec/apppoold/$module")"
+		    "$(stat -c %a "$ROOT/usr/local/libexec/apppoold/$module")"
 	done
 }
 
 testInstallingTwiceInstallsTheSameFiles() {
 	before=$(installed)
-	install_as install DESTDIR="$ROOT" PREFIX=/usr
+	install_as install DESTDIR="$ROOT"
 	assertEquals "$before" "$(installed)"
 }
 
@@ -84,7 +84,7 @@ testInstallUnderDestdirSaysNothing() {
 }
 
 testTheInstalledProgramRuns() {
-	assertEquals 'apppoold 0.1.0' "$("$ROOT/usr/sbin/apppoold" -V)"
+	assertEquals 'apppoold 0.1.0' "$("$ROOT/usr/local/sbin/apppoold" -V)"
 }
 
 testTheInstalledProgramFindsItsAdapters() {
@@ -93,46 +93,43 @@ testTheInstalledProgramFindsItsAdapters() {
 	app "web" { listen = "unix:web.sock" command = cat handoff = stdio }
 	EOF
 	assertEquals "$DIR/pool.conf: no mistakes" \
-	    "$("$ROOT/usr/sbin/apppoold" -t -c "$DIR/pool.conf" 2>&1)"
+	    "$("$ROOT/usr/local/sbin/apppoold" -t -c "$DIR/pool.conf" 2>&1)"
 }
 
 testRunPrintsThePlainPathOfAnInstalledWorker() {
 	assertContains "$(cd "$DIR" &&
-	    "$ROOT/usr/sbin/apppoold" run --print shop:app)" \
-	    "{ \"$ROOT/usr/libexec/apppoold/apppool-wsgi\", "
+	    "$ROOT/usr/local/sbin/apppoold" run --print shop:app)" \
+	    "{ \"$ROOT/usr/local/libexec/apppoold/apppool-wsgi\", "
 }
 
 testTheInstalledApppoolctlNeedsNoOtherProgram() {
-	assertEquals 'apppoolctl 0.1.0' "$("$ROOT/usr/bin/apppoolctl" -V)"
-	assertContains "$("$ROOT/usr/bin/apppoolctl" simulate -h)" '--rate'
+	assertEquals 'apppoolctl 0.1.0' "$("$ROOT/usr/local/bin/apppoolctl" -V)"
+	assertContains "$("$ROOT/usr/local/bin/apppoolctl" simulate -h)" '--rate'
 }
 
 testTheInstalledConverterNamesTheInstalledWorker() {
 	printf 'web: /venv/bin/gunicorn shop:app\n' |
-	    "$ROOT/usr/bin/apppool-convert" - >"$DIR/converted" 2>&1
+	    "$ROOT/usr/local/bin/apppool-convert" - >"$DIR/converted" 2>&1
 	assertEquals "$(cat "$DIR/converted")" 0 $?
 	assertContains "$(cat "$DIR/converted")" \
-	    "\"$ROOT/usr/libexec/apppoold/apppool-wsgi\""
-}
-
-testThePathsInManualPagesFollowThePrefix() {
-	man=$ROOT/usr/share/man/man7/apppool-handoff.7
-	assertEquals '' "$(grep -n /usr/local "$man")"
-	assertEquals 2 "$(grep -c 'Pa /usr/libexec/apppoold/' "$man")"
+	    "\"$ROOT/usr/local/libexec/apppoold/apppool-wsgi\""
 }
 
 # An example that names a path of the sources would be of no use there.
 testTheInstalledExamplesStandAlone() {
-	assertEquals '' "$(grep -lF '../' "$ROOT"/usr/share/doc/*/examples/*)"
+	assertEquals '' "$(grep -lF '../' "$ROOT"/usr/local/share/doc/*/examples/*)"
 }
 
-testTheFoldersInUnitsAndProgramsAreThoseOfTheInstallation() {
+testTheFoldersInUnitsPagesAndProgramsAreThoseOfTheInstallation() {
 	other=$DIR/other$DIR/prefix
 	install_as install DESTDIR="$DIR/other" PREFIX="$DIR/prefix" \
 	    SYSCONFDIR="$DIR/prefix/etc"
 	assertEquals '' "$(grep -rnE '=.*[ =]/(usr|etc)/' "$other/lib/systemd")"
 	assertContains "$("$other/sbin/apppoold" -h)" \
 	    "($DIR/prefix/etc/apppoold/pool.conf)"
+	man=$other/share/man/man7/apppool-handoff.7
+	assertEquals '' "$(grep -n /usr/local "$man")"
+	assertEquals 2 "$(grep -c "Pa $DIR/prefix/libexec/apppoold/" "$man")"
 	install_as uninstall DESTDIR="$DIR/other" PREFIX="$DIR/prefix" \
 	    SYSCONFDIR="$DIR/prefix/etc"
 	assertEquals '' "$(find "$DIR/other" ! -type d)"
@@ -140,10 +137,10 @@ testTheFoldersInUnitsAndProgramsAreThoseOfTheInstallation() {
 
 testAWorkerCompilesWithTheInstalledLibrary() {
 	sed -n 's/^Libs: *//p; s/^Cflags: *//p' \
-	    "$ROOT/usr/lib/pkgconfig/apppool.pc" >"$DIR/flags"
+	    "$ROOT/usr/local/lib/pkgconfig/apppool.pc" >"$DIR/flags"
 	assertTrue '' "[ -s '$DIR/flags' ]"
 	${CC:-cc} -D_GNU_SOURCE -o "$DIR/hello" contrib/workers/hello.c \
-	    -I"$ROOT/usr/include" -L"$ROOT/usr/lib" -lapppool
+	    -I"$ROOT/usr/local/include" -L"$ROOT/usr/local/lib" -lapppool
 	assertEquals 0 $?
 	assertContains "$(readelf -d "$DIR/hello")" 'libapppool.so.1'
 }
@@ -247,9 +244,9 @@ testEachExampleIsValidInItsFolder() {
 }
 
 testUninstallRemovesTheInstalledFilesAlone() {
-	mkdir -p "$ROOT/usr/bin" && : >"$ROOT/usr/bin/other"
-	install_as uninstall DESTDIR="$ROOT" PREFIX=/usr
-	assertEquals ./usr/bin/other "$(installed)"
+	mkdir -p "$ROOT/usr/local/bin" && : >"$ROOT/usr/local/bin/other"
+	install_as uninstall DESTDIR="$ROOT"
+	assertEquals ./usr/local/bin/other "$(installed)"
 	assertFalse 'no folder of ours is left' \
 	    "find '$ROOT' -name '*apppool*' | grep -q ."
 }
