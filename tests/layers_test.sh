@@ -40,7 +40,7 @@ testApppoolctlIncludesConfigurationSysAndTheSimulator() {
 
 # rooms_of PROGRAM: the rooms of which it has something, by their debug names.
 rooms_of() {
-	readelf --debug-dump=info "$1" 2>/dev/null |
+	readelf --debug-dump=info --dwarf-depth=1 "$1" 2>/dev/null |
 	    sed -nE 's,.*DW_AT_name .*: (\(.*\): )?lib/([a-z]+)/.*\.c$,\2,p' |
 	    sort -u | xargs
 }
