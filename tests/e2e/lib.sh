@@ -702,5 +702,14 @@ oneTimeTearDown() {
 	echo "## passed=$passed total=$total"
 }
 
+# shunit2 counts with it, twice for each assert; no process is needed for that.
+expr() {
+	if [ "$2" = + ]; then
+		echo $(($1 + $3))
+	else
+		command expr "$@"
+	fi
+}
+
 # shellcheck source=/dev/null
 . /usr/share/shunit2/shunit2
