@@ -126,9 +126,10 @@ LONG = $(patsubst %,tests/%_test.sh,$(addprefix e2e/,counter examples restart \
     retake output together deaths files))
 E2E_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/e2e/*_test.sh) \
     $(wildcard tests/hostile/*_test.sh))
-# Figures of time, and other programs, in which a sanitizer finds nothing.
+# Figures of time, other programs and scripts, in which a sanitizer finds nothing.
 FIGURES_TESTS = $(addprefix tests/e2e/,agreement_test.sh balancer_test.sh \
-    cluster_test.sh hosts_test.sh jobs_test.sh) tests/hostile/control_test.sh
+    cluster_test.sh completion_test.sh convert_test.sh examples_test.sh \
+    hosts_test.sh jobs_test.sh) tests/hostile/control_test.sh
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
