@@ -5,7 +5,8 @@
 # clients come without a pause from the first generation on.
 generation() {
 	conf_of "min_processes = 4 max_processes = 4 canary = 1
-	    canary_time = ${CANARY_TIME:-60s} start_timeout = 300ms" \
+	    canary_time = ${CANARY_TIME:-60s}
+	    start_timeout = ${START_TIMEOUT:-60s}" \
 	    app web "$@"
 }
 
@@ -49,7 +50,9 @@ testADeployThatExitsAtOnceFailsNobody() {
 
 testADeployThatIsNeverReadyFailsNobody() {
 	serving
+	START_TIMEOUT=300ms
 	generation --never-ready
+	START_TIMEOUT=
 	assert_stays 'it was not ready within 0.3 s'
 	assertEquals 0 "$(status apps web lost)"
 }

@@ -392,7 +392,8 @@ testAStoppedAppWhoseAddressIsTakenStaysStopped() {
 	assertEquals "$WRONG" 0 "$RC"
 }
 
-# The listeners of an app that starts are opened beside the loop.
+# The listeners of an app that starts are opened beside the loop: its processes
+# may or may not have been started by then.
 testAnAppThatIsStoppedWhileItStartsStaysStopped() {
 	ctl stop web >/dev/null
 	kill -STOP "$POOL"
@@ -407,7 +408,7 @@ os.kill($POOL, signal.SIGCONT)
 for s in clients:
     print(s.makefile().read(), end='')" >"$DIR/out"
 	assertEquals 'error: web is stopped
-web: stopped' "$(cat "$DIR/out")"
+web: stopped' "$(sed 's/, 2 processes ended$//' "$DIR/out")"
 	assertEquals stopped "$(status apps web state)"
 	steer start web
 	assertEquals "$WRONG" 'web: running, 2 processes ready' "$SAID"

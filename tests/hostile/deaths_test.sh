@@ -21,7 +21,8 @@ orphans() {
 
 leave_orphans() {
 	: >"$DIR/now"
-	await has_children "$ORPHANS"
+	wait_for $((6 * LIMIT)) has_children "$ORPHANS" ||
+	    fail "there are not so many orphans"
 }
 
 # has_children COUNT: the daemon, or more; dead ones count.
