@@ -173,7 +173,7 @@ check: deps
 	@$(MAKE) --no-print-directory BOOTSTRAP=: check-all
 
 check-all: tests
-	@tests/run -j $(LANES) $(UNIT_TESTS) $(FUZZERS) $(TREE_TESTS) \
+	@tests/run -a 6 -j $(LANES) $(UNIT_TESTS) $(FUZZERS) $(TREE_TESTS) \
 	    $(E2E_TESTS)
 
 # The same for the sanitizers, in a tree of its own; more than -O1, or
@@ -184,7 +184,7 @@ asan: deps
 	    CFLAGS='-O1 -g1' SANITIZE=address,undefined BOOTSTRAP=: tests
 
 check-asan: asan
-	@tests/run -j $(LANES) BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
+	@tests/run -a 6 -j $(LANES) BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
 	    $(patsubst $(BUILD)/%,$(ASAN)/%,$(UNIT_TESTS) $(FUZZERS)) \
 	    $(filter-out $(FIGURES_TESTS),$(E2E_TESTS))
 

@@ -2,10 +2,12 @@
 # Failures that tests/run must not take for a success. Each file is one that
 # shunit2 itself calls OK, or that ends without a word.
 
-# suite LINE...: runs a file of these lines, that ends as any test file.
+# suite LINE...: runs a file of these lines, that ends as any test file, and
+# OTHER, if any.
 suite() {
 	printf '%s\n' "$@" '. tests/e2e/lib.sh' >"$DIR/suite.sh"
-	RESULT=$(tests/run "$DIR/suite.sh" | tail -n 1)
+	# shellcheck disable=SC2086 # no word, or one
+	RESULT=$(tests/run -a "${AGAIN:-0}" "$DIR/suite.sh" $OTHER | tail -n 1)
 }
 
 testAGoodFilePasses() {
@@ -22,6 +24,42 @@ testAFailedAssertIsOneFailedTest() {
 testAnAssertInASubshellCounts() {
 	suite 'testOne() { (assertTrue false); :; }'
 	assertEquals '1 passed, 1 failed' "$RESULT"
+}
+
+# fails_once TESTS...: TESTS, the first of which fails in its file's first run.
+fails_once() {
+	rm -f "$DIR/before"
+	# shellcheck disable=SC2016 # the inner file's own variable
+	suite "testOne() { assertTrue '[ -e $DIR/before ]'; : >$DIR/before; }" \
+	    "$@"
+}
+
+testAFileThatFailsIsRunAgainWhereThatIsAskedFor() {
+	fails_once
+	assertEquals '0 passed, 1 failed' "$RESULT"
+	AGAIN=1 fails_once
+	assertEquals '1 passed, 0 failed' "$RESULT"
+}
+
+testAFileThatFailsTwiceIsAFailure() {
+	AGAIN=1 fails_once 'testTwo() { assertTrue false; }'
+	assertEquals '1 passed, 1 failed' "$RESULT"
+}
+
+testASanitizersReportIsAFailureThoughTheFilePassesAgain() {
+	# shellcheck disable=SC2016 # the inner file's own $DIR
+	AGAIN=1 fails_once 'testTwo() { [ -e '"$DIR/after"' ] ||
+	    echo "ERROR: bad" >"$DIR/reports/asan.1"; : >'"$DIR/after"'; }'
+	assertEquals '0 passed, 2 failed' "$RESULT"
+	rm -f "$DIR/after"
+}
+
+testMoreFailuresThanMayBeRunAgainAreFailures() {
+	printf 'testOne() { assertTrue false; }\n. tests/e2e/lib.sh\n' \
+	    >"$DIR/other.sh"
+	AGAIN=1 OTHER=$DIR/other.sh fails_once
+	assertEquals '0 passed, 2 failed' "$RESULT"
+	rm -f "$DIR/other.sh"
 }
 
 testExitZeroInATrapIsAFailure() {
