@@ -1,6 +1,8 @@
 #!/bin/sh
 # An app that is about to close serves clients for close_delay, and is not ready.
 
+DELAY=6		# seconds: longer than commands take on a loaded machine
+
 # closes_after TIME [OPTION...]: app web, with that close_delay.
 closes_after() {
 	closes_delay=$1
@@ -24,7 +26,7 @@ assert_serves() {
 }
 
 testClientsAreServedAfterSigtermUntilCloseDelayIsOver() {
-	closes_after "$((2 * SLOW))s"
+	closes_after "${DELAY}s"
 	assertEquals 'true null' "$(status apps web ready,closing_in)"
 	kill -TERM "$POOL"
 	await status_is stopping state
@@ -34,7 +36,7 @@ testClientsAreServedAfterSigtermUntilCloseDelayIsOver() {
 	dismiss late
 	assertContains "$ANSWERS" hello
 	ends_well
-	assertTrue 'not told' "said 'clients are accepted for $((2 * SLOW)) s'"
+	assertTrue 'not told' "said 'clients are accepted for $DELAY s'"
 }
 
 testADeadProcessIsReplacedDuringCloseDelay() {
@@ -94,7 +96,7 @@ hold() {
 }
 
 testADrainServesClientsUntilCloseDelayIsOver() {
-	closes_after "$((2 * SLOW))s"
+	closes_after "${DELAY}s"
 	hold drain
 	assert_serves draining
 	assertContains "$(ctl status web)" 'close_delay: accepts clients for another'
@@ -142,7 +144,7 @@ testADrainGoesOnThroughAnUpgradeOfTheDaemon() {
 }
 
 testAStoppedAppRefusesClientsAfterCloseDelay() {
-	closes_after "$((2 * SLOW))s"
+	closes_after "${DELAY}s"
 	hold stop
 	assert_serves stopping
 	assertContains "$(ctl resume web 2>&1)" \
@@ -157,7 +159,7 @@ testAStoppedAppRefusesClientsAfterCloseDelay() {
 }
 
 testAnAppToBeDrainedMayBeStoppedInstead() {
-	closes_after "$((2 * SLOW))s"
+	closes_after "${DELAY}s"
 	hold drain
 	assert_serves draining
 	assertEquals 'web: stopped, 1 process ended' "$(ctl stop web)"
@@ -197,7 +199,7 @@ testAnAppThatLeavesTheFileDuringCloseDelayLeavesAtOnce() {
 }
 
 testAJobRunsOnUntilCloseDelayIsOver() {
-	starts "handoff = none close_delay = $((2 * SLOW))s" job web /bin/sleep 600
+	starts "handoff = none close_delay = ${DELAY}s" job web /bin/sleep 600
 	hold drain
 	await status_is 'draining false 1' apps web state,ready,processes
 	wait "$HOLD"
