@@ -91,10 +91,10 @@ testACeilingIsNeverOverItsBound() {
 testProcessorsLimitAnAppThatComputes() {
 	needs_root || return 0
 	boxed 'max_processes = auto' app web --cpu 20ms
-	box cpu.max '50000 100000'
+	box cpu.max '10000 100000'
 	floods --unix "$DIR/web.sock" --count 300 --concurrency 4 --limit 300 \
 	    --timeout 60
-	await status_is 0.5 apps web auto processors
+	await status_is 0.1 apps web auto processors
 	await not_null apps web auto by_processors
 	assertTrue "$(status apps web auto)" "[ $(
 	    status apps web auto by_processors) -le 2 ]"
