@@ -91,7 +91,7 @@ prefetches() {
 testAProgramThatAcceptsBetweenSessionsIsHandedOneAhead() {
 	[ "$SLOW" -eq 1 ] || { skip 'no session is brief here'; return; }
 	starts 'max_processes = 2 min_processes = 2' accept web
-	await prefetches
+	wait_for $((6 * LIMIT)) prefetches || fail 'not handed ahead'
 	assert_flood 2000 --concurrency 8
 	assertEquals 0 "$(status apps web lost)"
 	await status_is 0 apps web sessions

@@ -179,7 +179,8 @@ testThePoolPrefetchesByItselfWhereSessionsAreBrief() {
 	one
 	pool_start
 	assertEquals 0 "$(status apps web prefetch)"
-	await prefetches_after_brief_sessions
+	wait_for $((6 * LIMIT)) prefetches_after_brief_sessions ||
+	    fail 'not prefetched'
 	flood --unix "$DIR/web.sock" --concurrency 1 --count 50 \
 	    --request 'sleep 20ms' >"$DIR/flood" 2>&1
 	assertEquals 0 "$(status apps web prefetch)"

@@ -1,9 +1,6 @@
 #!/bin/sh
 # Clients of the counter hold up no app, whatever they ask and however many.
 
-# A busy daemon waits for the processor as long as other tests want it, too.
-NOISE=0.02
-
 file_setup() {
 	ADDRESS=127.0.0.1:$(free_port)
 	{

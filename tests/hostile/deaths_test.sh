@@ -4,9 +4,6 @@
 # An app that, on a word, leaves so many living orphans and as many dead ones.
 ORPHANS=3000
 
-# While they die, the daemon has to wait for a processor that others use.
-NOISE=0.01
-
 # orphans: for conf.
 orphans() {
 	rm -f "$DIR/now"

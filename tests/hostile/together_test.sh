@@ -5,7 +5,7 @@
 
 # The processors are busy with the attacks, and their daemon with some work for
 # each: it waits for a processor as others do. Frozen, it would wait longer.
-NOISE=0.25
+NOISE=0.5
 WORST=3
 
 STOP_TIMEOUT=2
