@@ -15,7 +15,7 @@ testAStallOfTheDaemonIsNoticed() {
 	quiet_b
 	watch_b 1
 	pause_process "$POOL"
-	sleep "$SLOW"
+	sleep $((2 * SLOW))
 	kill -CONT "$POOL"
 	assertContains "$(judge_b)" 'a longest wait of'
 }
