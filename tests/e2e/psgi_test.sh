@@ -117,7 +117,8 @@ testKeptConnectionsGoOnThroughARestartOfADancer2Application() {
 		keep_asking "$client"
 		asking="$asking $STARTED"
 	done
-	await have_answered $((2 * REQUESTS))
+	wait_for $((6 * LIMIT)) have_answered $((2 * REQUESTS)) ||
+	    fail "requests without an answer"
 	ctl restart web >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
 	for pid in $asking; do
 		finish "$pid" $((10 * LIMIT))
