@@ -318,7 +318,7 @@ stops_well() {
 }
 
 ctl() {
-	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" "$@"
+	timeout "$((3 * LIMIT))" "$APPPOOLCTL" -s "$DIR/control.sock" "$@"
 }
 
 # said TEXT: whether the daemon's log has it.

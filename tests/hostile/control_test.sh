@@ -2,7 +2,7 @@
 # A user of the control socket keeps no other from it.
 
 # A busy daemon waits for the processor as long as other tests want it, too.
-NOISE=0.1 WORST=2
+NOISE=0.5 WORST=3
 
 file_setup() {
 	{

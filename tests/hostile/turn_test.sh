@@ -49,7 +49,7 @@ testAnAcceptThatAFormerWorkerMakesWaitHoldsNobodyUp() {
 	ctl reload >/dev/null
 	quiet_b
 	watch_b
-	await interrupted
+	wait_for $((6 * LIMIT)) interrupted || fail 'no accept was made wait'
 	assert_b_is_served
 	assert_accounts web
 }
