@@ -8,12 +8,6 @@
  */
 
 #include <sys/socket.h>
-#include <sys/types.h>
-
-#include <signal.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "sys/loop.h"
 

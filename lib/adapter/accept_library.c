@@ -13,19 +13,15 @@
  * For others UNFIT has the daemon start the program with the adapter beside it.
  */
 
-#include <sys/epoll.h>
 #include <sys/param.h>
 #include <sys/select.h>
 #include <sys/single_threaded.h>
 #include <sys/stat.h>
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 #include <linux/seccomp.h>
 
 #include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

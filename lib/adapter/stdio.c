@@ -9,7 +9,6 @@
  * The end of the process is the end of the session.
  */
 
-#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <arpa/inet.h>
@@ -20,8 +19,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

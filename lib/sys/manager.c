@@ -1,18 +1,13 @@
 /* The service manager: sd_listen_fds(3) and sd_notify(3). */
 
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/syscall.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "sys/address.h"
 #include "sys/fdpass.h"

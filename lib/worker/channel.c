@@ -1,13 +1,10 @@
 /* The process's end of the worker protocol: the variables, and the messages. */
 
-#include <sys/socket.h>
-
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sys/fdpass.h"
 #include "sys/number.h"

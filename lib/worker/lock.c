@@ -6,8 +6,6 @@
  * forked must not speak on the connection of its parent: it gets a new one.
  */
 
-#include <sys/socket.h>
-
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -16,7 +14,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
