@@ -196,7 +196,9 @@ pass_signals(struct adapter *a, int signals)
 
 	while (read(signals, &i, sizeof(i)) == sizeof(i)) {
 		if (i.ssi_signo == SIGCHLD &&
-		    program_ended(&a->program, &status)) {
+		    waitpid(a->program.pid, &status, WNOHANG) ==
+			a->program.pid) {
+			a->program.pid = 0;
 			serve_ended(a, status);
 			program_end_likewise(status);
 		}

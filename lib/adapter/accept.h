@@ -42,14 +42,9 @@ bool view_lives(pid_t tid);
 bool view_has_signals(pid_t tid);
 
 /*
- * Opens a process for view_is_killed(): a descriptor, CLOEXEC and the caller's;
- * -1: it is gone, or only a thread of one, or the kernel is old.
- */
-int view_open(pid_t pid);
-
-/*
- * Whether the process has been killed, if only just now: until it is scheduled
- * to die, it still looks as if it were waiting.
+ * Whether the process behind this descriptor of pidfd_open(2) has been killed,
+ * if only just now: until it is scheduled to die, it still looks as if it were
+ * waiting. -1: it is gone, or only a thread of one, or the kernel is old.
  */
 bool view_is_killed(int pidfd);
 
@@ -118,9 +113,6 @@ void listener_ring(struct listener *l);
 /* Makes it not readable, even if some other process has connected. */
 void listener_silence(struct listener *l);
 
-/* The descriptor that LISTEN_FDS=1 stands for. */
-#define LISTEN_FDS_START 3
-
 /*
  * Makes it descriptors 0 and 3, and the environment what sd_listen_fds(3)
  * reads. Returns false and errno if that cannot be.
@@ -149,9 +141,6 @@ _Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
  */
 void program_start(
     struct adapter *a, char **argv, const sigset_t *signals, int notify);
-
-/* Returns whether the program has ended, and its wait status. */
-bool program_ended(struct program *p, int *status_out);
 
 /* --- calls: the program's calls of accept() ----------------------------- */
 

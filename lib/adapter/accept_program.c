@@ -255,18 +255,6 @@ program_start(
 	/* The end of file comes when the program runs, or cannot. */
 	(void)recv(ends[0], &byte, 1, 0);
 	(void)close(ends[0]);
-	p->pidfd = view_open(p->pid);
+	p->pidfd = (int)syscall(SYS_pidfd_open, p->pid, 0);
 	view_keep_memory(&a->memory, p->pid);
-}
-
-bool
-program_ended(struct program *p, int *status_out)
-{
-	int status;
-
-	if (waitpid(p->pid, &status, WNOHANG) != p->pid)
-		return false;
-	p->pid = 0;
-	*status_out = status;
-	return true;
 }

@@ -509,7 +509,7 @@ is_doomed(struct adapter *a, const struct call *c)
 	if (c->tid == a->program.pid)
 		return false;
 	/* A child of the program's, if not a thread. */
-	pidfd = view_open(c->tid);
+	pidfd = (int)syscall(SYS_pidfd_open, c->tid, 0);
 	killed = view_is_killed(pidfd);
 	if (pidfd != -1)
 		(void)close(pidfd);

@@ -115,12 +115,6 @@ view_has_signals(pid_t tid)
 	return ((sets[0] | sets[1]) & ~sets[2]) != 0;
 }
 
-int
-view_open(pid_t pid)
-{
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 bool
 view_is_killed(int pidfd)
 {
