@@ -6,6 +6,7 @@
  * of them: each finds `stopped` set when its turn comes.
  */
 
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include <fcntl.h>
@@ -381,29 +382,10 @@ worker_serve_fork(const struct channel_message *m)
 	return apppool_ready();
 }
 
-/* Receives one message. Returns 1 and a connection, 0: none in it, or -1. */
-static int
-worker_take_message(int *fd_out)
-{
-	struct channel_message m;
-
-	if (channel_receive(worker.channel.fd, 0, &m) == -1)
-		return -1;
-	switch (m.kind) {
-	case CHANNEL_CONN:
-		return worker_take_conn(&m, fd_out);
-	case CHANNEL_FORK:
-		return worker_serve_fork(&m);
-	case CHANNEL_STOP:
-		break;
-	}
-	worker.stopped = true;
-	return worker_error(ESHUTDOWN);
-}
-
 int
 apppool_accept(void)
 {
+	struct channel_message m;
 	int fd = -1;
 	int taken = 0;
 
@@ -414,8 +396,14 @@ apppool_accept(void)
 	while (taken == 0) {
 		if (worker.stopped)
 			taken = worker_error(ESHUTDOWN);
+		else if (channel_receive(worker.channel.fd, 0, &m) == -1)
+			taken = -1;
+		else if (m.kind == CHANNEL_CONN)
+			taken = worker_take_conn(&m, &fd);
+		else if (m.kind == CHANNEL_FORK)
+			taken = worker_serve_fork(&m);
 		else
-			taken = worker_take_message(&fd);
+			worker.stopped = true;
 	}
 	pthread_mutex_unlock(&worker.receiving);
 	return taken == 1 ? fd : -1;
@@ -464,16 +452,13 @@ int
 apppool_park(int fd)
 {
 	struct session s;
-	int flags;
+	int nonblocking = 0;
 
 	if (!worker.channel.keep_alive)
 		return apppool_done(fd);
 	/* As one that is accepted: for the process that has it next. */
-	if (session_get(fd, false, &s)) {
-		flags = fcntl(fd, F_GETFL);
-		if (flags != -1 && (flags & O_NONBLOCK) != 0)
-			(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-	}
+	if (session_get(fd, false, &s))
+		(void)ioctl(fd, FIONBIO, &nonblocking);
 	return end_session(fd, WIRE_PARK);
 }
 

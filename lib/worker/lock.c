@@ -124,11 +124,10 @@ connect_address(const struct sockaddr *addr, socklen_t len)
 	    addr->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd == -1)
 		return -1;
-	if (connect(fd, addr, len) == -1) {
-		if (errno != EINPROGRESS || await(fd, POLLOUT, until) == -1 ||
-		    getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1)
-			error = errno;
-	}
+	if (connect(fd, addr, len) == -1 &&
+	    (errno != EINPROGRESS || await(fd, POLLOUT, until) == -1 ||
+		getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1))
+		error = errno;
 	if (error != 0) {
 		(void)close(fd);
 		errno = error;
@@ -353,19 +352,17 @@ apppool_counter(const char *address)
 {
 	struct serverlist list;
 	char *copy = NULL;
-	bool good;
 
 	if (address != NULL) {
 		copy = strdup(address);
 		if (copy == NULL)
 			return -1;
-		good = split_address(copy, &list);
-		free(copy);
-		if (!good)
+		if (!split_address(copy, &list)) {
+			free(copy);
 			return worker_error(EINVAL);
-		copy = strdup(address);
-		if (copy == NULL)
-			return -1;
+		}
+		/* In one piece again. */
+		(void)strcpy(copy, address);
 	}
 	pthread_mutex_lock(&locks.lock);
 	free(locks.address);
