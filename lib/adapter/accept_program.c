@@ -139,15 +139,12 @@ daemon_fail(struct adapter *a, const char *fmt, ...)
 	char text[WIRE_MAX];
 	size_t verb = sizeof(WIRE_FAIL);
 	va_list ap;
-	int len;
 
 	memcpy(text, WIRE_FAIL " ", verb);
 	va_start(ap, fmt);
-	len = vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
+	(void)vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
 	va_end(ap);
-	if ((size_t)len > sizeof(text) - verb - 1)
-		len = (int)(sizeof(text) - verb - 1);
-	(void)channel_say(a->channel, text, verb + (size_t)len);
+	(void)channel_say(a->channel, text, strlen(text));
 	if (a->program.pid > 0)
 		(void)kill(a->program.pid, SIGKILL);
 	_exit(EX_OSERR);

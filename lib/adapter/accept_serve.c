@@ -272,20 +272,18 @@ sessions_end(struct adapter *a, size_t i)
 static bool
 is_open(struct adapter *a, const struct session *s)
 {
+	enum view has;
+
 	if (a->blind)
 		return false;
-	switch (view_has(s->tid, s->fd, a->listener.fd, s->inode)) {
-	case VIEW_YES:
-		return true;
-	case VIEW_NO:
-		return false;
-	default:
+	has = view_has(s->tid, s->fd, a->listener.fd, s->inode);
+	if (has == VIEW_DENIED) {
 		a->blind = true;
 		daemon_say(a, WIRE_BLIND);
 		daemon_say(
 		    a, WIRE_STATUS " when its sessions end cannot be seen");
-		return false;
 	}
+	return has == VIEW_YES;
 }
 
 /*
@@ -548,14 +546,10 @@ serve(struct adapter *a)
 static bool
 is_for_us(struct adapter *a, const struct call *c)
 {
-	switch (view_has(c->tid, c->fd, a->listener.fd, 0)) {
-	case VIEW_YES:
-		return true;
-	case VIEW_NO:
-		return false;
-	default:
-		break;
-	}
+	const enum view has = view_has(c->tid, c->fd, a->listener.fd, 0);
+
+	if (has != VIEW_DENIED)
+		return has == VIEW_YES;
 	if (c->fd == FD_OF_FASTCGI || c->fd == FD_OF_SYSTEMD)
 		return true;
 	if (!a->warned)
