@@ -58,18 +58,10 @@ number_parse(const char *text, size_t len, uint64_t *out)
 static inline char *
 number_write(char *end, uint64_t n)
 {
-	/* Two digits at a time take half the long divisions. */
-	for (; n >= 100; n /= 100) {
-		unsigned two = (unsigned)(n % 100);
-
-		*--end = (char)('0' + two % 10);
-		*--end = (char)('0' + two / 10);
-	}
-	if (n >= 10) {
+	do {
 		*--end = (char)('0' + n % 10);
 		n /= 10;
-	}
-	*--end = (char)('0' + n);
+	} while (n > 0);
 	return end;
 }
 
