@@ -51,13 +51,12 @@ cgroup_slurp(int folder, const char *name, char *buf, size_t size)
 static int
 cgroup_write(int folder, const char *name, const char *text)
 {
-	int fd = openat(folder, name, O_WRONLY | O_CLOEXEC), error;
+	int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);
 	ssize_t n = fd == -1 ? -1 : write(fd, text, strlen(text));
 
-	error = errno;
+	/* Closing keeps errno, as in procinfo_slurp(). */
 	if (fd != -1)
 		(void)close(fd);
-	errno = error;
 	return n == -1 ? -1 : 0;
 }
 

@@ -25,7 +25,7 @@ static struct {
 int
 procinfo_init(void)
 {
-	int context = fsopen("proc", FSOPEN_CLOEXEC), fd = -1, error;
+	int context = fsopen("proc", FSOPEN_CLOEXEC), fd = -1;
 
 	if (context == -1)
 		return -1;
@@ -33,9 +33,7 @@ procinfo_init(void)
 	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
 		fd = fsmount(context, FSMOUNT_CLOEXEC,
 		    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-	error = errno;
 	close(context);
-	errno = error;
 	if (fd == -1)
 		return -1;
 	proc.fd = fd;
@@ -68,12 +66,11 @@ int
 procinfo_slurp(int fd, char *buf, size_t size)
 {
 	ssize_t n = fd == -1 ? -1 : read(fd, buf, size - 1);
-	int error = errno;
 
 	buf[n == -1 ? 0 : n] = '\0';
+	/* To close a file of the kernel's own cannot fail, and keeps errno. */
 	if (fd != -1)
 		close(fd);
-	errno = error;
 	return n == -1 ? -1 : 0;
 }
 
