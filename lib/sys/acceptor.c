@@ -463,10 +463,10 @@ acceptor_update(
 		j->gid = spec->gid;
 		j->mode = spec->mode;
 		lane_submit(a->lane, &j->job);
-	} else if (l->path != NULL) {
-		if (listener_protect(l->path, &l->file, spec->uid, spec->gid,
-			spec->mode, why_out) == -1)
-			return -1;
+	} else if (l->path != NULL &&
+	    listener_protect(l->path, &l->file, spec->uid, spec->gid,
+		spec->mode, why_out) == -1) {
+		return -1;
 	}
 	/* The lock of a shared TCP socket is not ours to wait for. */
 	if (l->inherited || l->shut || (l->shared && l->kind == LISTENER_TCP))

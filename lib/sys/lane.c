@@ -14,14 +14,10 @@
 /* Jobs need little of it; pages that are not used cost nothing. */
 #define STACK_SIZE (256 * 1024)
 
-/* The caller has the lock, here and in lane_tell(). */
-static bool
-lane_has_work(const struct lane *l)
-{
-	return !STAILQ_EMPTY(&l->waiting);
-}
-
-/* Wakes the loop for what has finished since it took the last jobs, once. */
+/*
+ * Wakes the loop for what has finished since it took the last jobs, once. The
+ * caller has the lock.
+ */
 static void
 lane_tell(struct lane *l)
 {
@@ -79,7 +75,7 @@ lane_ready(struct loop_io *io, uint32_t events, tstamp now)
 	(void)eventfd_read(io->fd, &count);
 	STAILQ_CONCAT(&jobs, &l->finished);
 	l->told = false;
-	if (!lane_has_work(l))
+	if (STAILQ_EMPTY(&l->waiting))
 		timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
 	pthread_mutex_unlock(&l->lock);
 	while ((job = STAILQ_FIRST(&jobs)) != NULL) {
@@ -101,7 +97,7 @@ lane_check_progress(struct timer *t, tstamp now)
 	bool waiting, stuck;
 
 	pthread_mutex_lock(&l->lock);
-	waiting = lane_has_work(l) && l->nthreads < LANE_THREADS;
+	waiting = !STAILQ_EMPTY(&l->waiting) && l->nthreads < LANE_THREADS;
 	stuck = waiting && l->steps == l->progress_steps &&
 	    now - l->progress_at >= LANE_PATIENCE;
 	if (l->steps != l->progress_steps || stuck) {
@@ -202,7 +198,7 @@ lane_submit(struct lane *l, struct lane_job *job)
 
 	pthread_mutex_lock(&l->lock);
 	assert(!l->stopping);
-	if (!lane_has_work(l)) {
+	if (STAILQ_EMPTY(&l->waiting)) {
 		l->progress_at = now;
 		l->progress_steps = l->steps;
 	}
@@ -258,7 +254,7 @@ lane_is_idle(struct lane *l)
 	bool idle;
 
 	pthread_mutex_lock(&l->lock);
-	idle = !lane_has_work(l) && STAILQ_EMPTY(&l->finished) &&
+	idle = STAILQ_EMPTY(&l->waiting) && STAILQ_EMPTY(&l->finished) &&
 	    l->idle == l->nthreads;
 	pthread_mutex_unlock(&l->lock);
 	return idle;

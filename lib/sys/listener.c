@@ -128,7 +128,7 @@ listener_protect(const char *path, const struct listener_file *ours, uid_t uid,
     gid_t gid, mode_t mode, const char **why_out)
 {
 	int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-	int rc = -1, error;
+	int rc = -1;
 	struct stat st;
 	char name[64];
 
@@ -151,28 +151,13 @@ listener_protect(const char *path, const struct listener_file *ours, uid_t uid,
 	*why_out = "change the mode of the socket";
 	rc = chmod(name, mode & 0777);
 out:
-	error = errno;
+	/* With O_PATH that keeps errno. */
 	(void)close(file);
-	errno = error;
 	return rc;
 }
 
 /* The second name of our file; a path that we could bind leaves room for it. */
 #define SPARE "%s.spare"
-
-/* Both names. The second goes first: nobody puts the file back meanwhile. */
-static void
-file_remove(const char *path, const struct listener_file *ours)
-{
-	char spare[PATH_MAX];
-	struct stat st;
-
-	(void)snprintf(spare, sizeof(spare), SPARE, path);
-	if (lstat(spare, &st) == 0 && file_is_ours(&st, ours))
-		(void)unlink(spare);
-	if (lstat(path, &st) == 0 && file_is_ours(&st, ours))
-		(void)unlink(path);
-}
 
 bool
 listener_keep(const char *path, const struct listener_file *ours)
@@ -577,8 +562,17 @@ listener_depth(const struct listener *l)
 void
 listener_fini(struct listener *l)
 {
-	if (l->path != NULL)
-		file_remove(l->path, &l->file);
+	char spare[PATH_MAX];
+	struct stat st;
+
+	/* The second name goes first: nobody puts the file back meanwhile. */
+	if (l->path != NULL) {
+		(void)snprintf(spare, sizeof(spare), SPARE, l->path);
+		if (lstat(spare, &st) == 0 && file_is_ours(&st, &l->file))
+			(void)unlink(spare);
+		if (lstat(l->path, &st) == 0 && file_is_ours(&st, &l->file))
+			(void)unlink(l->path);
+	}
 	if (l->stored[0] != '\0')
 		notify_unstore(l->stored);
 	l->stored[0] = '\0';

@@ -364,17 +364,6 @@ waiting_add(const struct logline *line)
 	return false;
 }
 
-/* Empties it; the memory of a flood is given back. */
-static void
-waiting_clear(struct text *t)
-{
-	if (t->size > WAITING_KEPT) {
-		text_fini(t);
-		text_init(t, WAITING_MAX);
-	}
-	text_clear(t);
-}
-
 /* Tells of the lines dropped, if any, as soon as there is room for that. */
 static void
 report_dropped(void)
@@ -437,7 +426,12 @@ write_taken(void)
 			take_next_sink();
 		log_write(&line);
 	}
-	waiting_clear(&state.taken);
+	/* The memory of a flood is given back. */
+	if (state.taken.size > WAITING_KEPT) {
+		text_fini(&state.taken);
+		text_init(&state.taken, WAITING_MAX);
+	}
+	text_clear(&state.taken);
 }
 
 static _Noreturn void *
