@@ -310,14 +310,14 @@ notify_watchdog(void)
 
 /* With a copy of the descriptor, unless that is -1. */
 static int
-notify_text(int fd, const char *text, size_t len)
+notify_text(int fd, const char *text)
 {
 	union {
 		struct cmsghdr header;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = { .header = {
 			  CMSG_LEN(sizeof(fd)), SOL_SOCKET, SCM_RIGHTS } };
-	struct iovec part = { (void *)(uintptr_t)text, len };
+	struct iovec part = { (void *)(uintptr_t)text, strlen(text) };
 	struct msghdr message = {
 		.msg_name = &manager.addr,
 		.msg_namelen = manager.addrlen,
@@ -340,28 +340,21 @@ notify_send(const char *fmt, ...)
 {
 	char text[STATE_SIZE];
 	va_list ap;
-	int len;
 
-	if (manager.fd == -1)
-		return 0;
 	va_start(ap, fmt);
-	len = vsnprintf(text, sizeof(text), fmt, ap);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	if (len < 0)
-		return 0;
-	if ((size_t)len >= sizeof(text))
-		len = sizeof(text) - 1;
-	return notify_text(-1, text, (size_t)len);
+	return notify_text(-1, text);
 }
 
 bool
 notify_store(int fd, const char *name)
 {
 	char text[STATE_SIZE];
-	int len = snprintf(
-	    text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
 
-	return notify_text(fd, text, (size_t)len) == 0;
+	(void)snprintf(
+	    text, sizeof(text), "FDSTORE=1\nFDPOLL=0\nFDNAME=%s", name);
+	return notify_text(fd, text) == 0;
 }
 
 void

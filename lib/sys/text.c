@@ -38,24 +38,19 @@ text_reserve(struct text *t, size_t len)
 	size_t size = t->size == 0 ? TEXT_FIRST : t->size;
 	char *data;
 
-	if (t->failed || len > t->max - t->len) {
-		t->failed = true;
-		return false;
-	}
-	if (len <= t->size - t->len)
-		return true;
+	t->failed = t->failed || len > t->max - t->len;
+	if (t->failed || len <= t->size - t->len)
+		return !t->failed;
 	while (size - t->len < len)
 		size *= 2;
-	if (size > t->max)
-		size = t->max;
+	size = MIN(size, t->max);
 	data = realloc(t->data, size);
-	if (data == NULL) {
-		t->failed = true;
-		return false;
+	t->failed = data == NULL;
+	if (!t->failed) {
+		t->data = data;
+		t->size = size;
 	}
-	t->data = data;
-	t->size = size;
-	return true;
+	return !t->failed;
 }
 
 void
