@@ -51,9 +51,10 @@ struct timer {
 	void (*fire)(struct timer *, tstamp now);
 };
 
-/* The struct of this type whose member of this name t points to. */
-#define TIMER_OWNER(t, type, member) \
-	((type *)(void *)((char *)(t)-offsetof(type, member)))
+/* The struct of this type whose member of this name it points to. */
+#define LOOP_OWNER(it, type, member) \
+	((type *)(void *)((char *)(it)-offsetof(type, member)))
+#define TIMER_OWNER LOOP_OWNER
 
 RB_HEAD(timer_tree, timer);
 
@@ -136,10 +137,6 @@ struct loop_io {
 	    events; /* waited for, by loop_set() only; 0: not in the loop */
 	void (*ready)(struct loop_io *, uint32_t events, tstamp now);
 };
-
-/* The struct of this type whose member of this name io points to. */
-#define LOOP_OWNER(io, type, member) \
-	((type *)(void *)((char *)(io)-offsetof(type, member)))
 
 /*
  * A clock other than CLOCK_MONOTONIC, for tests in virtual time. wait() is
