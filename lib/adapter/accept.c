@@ -137,11 +137,10 @@ library_execute(struct adapter *a, char **argv, const char *library)
 	    : program_find_fault(argv[0]);
 	const char *others = getenv("LD_PRELOAD");
 	char text[PATH_MAX + 128];
-	int len;
 
 	if (fault != NULL) {
-		len = snprintf(text, sizeof(text), WIRE_UNFIT " %s", fault);
-		(void)channel_say(a->channel, text, (size_t)len);
+		(void)snprintf(text, sizeof(text), WIRE_UNFIT " %s", fault);
+		(void)channel_say(a->channel, text);
 		for (;;)
 			(void)pause();
 	}

@@ -242,9 +242,9 @@ library_unfit(const char *why)
 {
 	struct pollfd hangup = { .fd = library.channel.fd };
 	char text[128];
-	int len = snprintf(text, sizeof(text), WIRE_UNFIT " %s", why);
 
-	(void)channel_say(library.channel.fd, text, (size_t)len);
+	(void)snprintf(text, sizeof(text), WIRE_UNFIT " %s", why);
+	(void)channel_say(library.channel.fd, text);
 	while (!library.stopped)
 		if (REAL(poll)(&hangup, 1, ASK_PAUSE) == 1)
 			_exit(1);
@@ -339,8 +339,7 @@ library_settle(bool lasting)
 {
 	if ((!sessions_settle() && !lasting) || library.several)
 		return;
-	(void)channel_say(
-	    library.channel.fd, WIRE_SEVERAL, sizeof(WIRE_SEVERAL) - 1);
+	(void)channel_say(library.channel.fd, WIRE_SEVERAL);
 	library.several = true;
 }
 
@@ -349,15 +348,14 @@ static void
 library_fork(const struct channel_message *m)
 {
 	char text[64];
-	int len;
 
 	if (!has_threads()) {
 		(void)worker_serve_fork(m);
 		return;
 	}
-	len = snprintf(
+	(void)snprintf(
 	    text, sizeof(text), WIRE_FORKED " %ju 0", (uintmax_t)m->serial);
-	(void)channel_say(library.channel.fd, text, (size_t)len);
+	(void)channel_say(library.channel.fd, text);
 	(void)REAL(close)(m->fd);
 	(void)REAL(close)(m->output[0]);
 	(void)REAL(close)(m->output[1]);
@@ -583,15 +581,14 @@ HOOK void _Exit(int status) __attribute__((alias("_exit")));
 static void
 library_executes(void)
 {
-	static const char unfit[] =
-	    WIRE_UNFIT " it executes another program in its place";
 	int error = errno;
 
 	/* A child, perhaps after vfork(), may execute what it wants. */
 	if (getpid() == library.pid) {
 		/* First: what is said to be over would bring another one. */
 		(void)apppool_retire();
-		(void)channel_say(library.channel.fd, unfit, sizeof(unfit) - 1);
+		(void)channel_say(library.channel.fd,
+		    WIRE_UNFIT " it executes another program in its place");
 		(void)sessions_settle();
 	}
 	errno = error;

@@ -144,7 +144,7 @@ daemon_fail(struct adapter *a, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
 	va_end(ap);
-	(void)channel_say(a->channel, text, strlen(text));
+	(void)channel_say(a->channel, text);
 	if (a->program.pid > 0)
 		(void)kill(a->program.pid, SIGKILL);
 	_exit(EX_OSERR);

@@ -134,12 +134,6 @@ calls_last(struct calls *w, int notify)
 
 /* --- the daemon --------------------------------------------------------- */
 
-static void
-daemon_say(const struct adapter *a, const char *message)
-{
-	(void)channel_say(a->channel, message, strlen(message));
-}
-
 /* Says RETIRE, once and when it makes sense. */
 static void
 daemon_retire(struct adapter *a)
@@ -147,7 +141,7 @@ daemon_retire(struct adapter *a)
 	if (!a->ready || a->retired || a->stopped)
 		return;
 	a->retired = true;
-	daemon_say(a, WIRE_RETIRE);
+	(void)channel_say(a->channel, WIRE_RETIRE);
 }
 
 /*
@@ -279,9 +273,9 @@ is_open(struct adapter *a, const struct session *s)
 	has = view_has(s->tid, s->fd, a->listener.fd, s->inode);
 	if (has == VIEW_DENIED) {
 		a->blind = true;
-		daemon_say(a, WIRE_BLIND);
-		daemon_say(
-		    a, WIRE_STATUS " when its sessions end cannot be seen");
+		(void)channel_say(a->channel, WIRE_BLIND);
+		(void)channel_say(a->channel,
+		    WIRE_STATUS " when its sessions end cannot be seen");
 	}
 	return has == VIEW_YES;
 }
@@ -584,7 +578,7 @@ accept_call(struct adapter *a, struct call *c)
 	}
 	if (!a->ready) {
 		a->ready = true;
-		daemon_say(a, WIRE_READY);
+		(void)channel_say(a->channel, WIRE_READY);
 	}
 	sessions_returned(a, c);
 	/*

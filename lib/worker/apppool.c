@@ -150,8 +150,7 @@ apppool_ready(void)
 		return worker_error(ENOTCONN);
 	if (atomic_exchange(&worker.ready, true))
 		return worker_error(EALREADY);
-	if (channel_say(worker.channel.fd, WIRE_READY, strlen(WIRE_READY)) ==
-	    -1)
+	if (channel_say(worker.channel.fd, WIRE_READY) == -1)
 		return -1;
 	/*
 	 * The scheduler gives each session its share of the processors: as one
@@ -263,7 +262,7 @@ worker_fork(const struct channel_message *m)
 	const int sock = worker.channel.fd;
 	char text[128];
 	pid_t pid = m->fd == -1 ? worker_error(EMFILE) : fork_twice();
-	int error = errno, len;
+	int error = errno;
 
 	if (pid == 0) {
 		/* The daemon starts another one if this ends before READY. */
@@ -277,14 +276,14 @@ worker_fork(const struct channel_message *m)
 		if (m->output[i] != -1)
 			(void)close(m->output[i]);
 	if (pid == -1 && worker.channel.slot == -1) {
-		len = snprintf(text, sizeof(text), WIRE_FAIL " cannot fork: %s",
+		(void)snprintf(text, sizeof(text), WIRE_FAIL " cannot fork: %s",
 		    strerror(error));
-		(void)channel_say(sock, text, (size_t)len);
+		(void)channel_say(sock, text);
 		return worker_error(error);
 	}
-	len = snprintf(text, sizeof(text), WIRE_FORKED " %ju %ld",
+	(void)snprintf(text, sizeof(text), WIRE_FORKED " %ju %ld",
 	    (uintmax_t)m->serial, pid == -1 ? 0 : (long)pid);
-	return channel_say(sock, text, (size_t)len);
+	return channel_say(sock, text);
 }
 
 /*
@@ -469,7 +468,7 @@ apppool_retire(void)
 		return worker_error(ENOTCONN);
 	if (atomic_exchange(&worker.retired, true))
 		return 0;
-	return channel_say(worker.channel.fd, WIRE_RETIRE, strlen(WIRE_RETIRE));
+	return channel_say(worker.channel.fd, WIRE_RETIRE);
 }
 
 /* --- texts --------------------------------------------------------------- */
@@ -496,14 +495,14 @@ say_text(const char *verb, const char *fmt, va_list ap)
 	if (len == 0 && strcmp(verb, WIRE_STATUS) != 0)
 		return worker_error(EINVAL);
 	if (len == 0)
-		used--;
+		message[used - 1] = '\0';
 	for (char *p = message + used; p < message + used + len; p++) {
 		if ((unsigned char)*p >= 0x80)
 			*p = '?';
 		else if (*p < ' ' || *p == 0x7f)
 			*p = ' ';
 	}
-	return channel_say(worker.channel.fd, message, used + (size_t)len);
+	return channel_say(worker.channel.fd, message);
 }
 
 int

@@ -88,11 +88,11 @@ channel_forget(bool names_stay)
 #define SHORT_MESSAGE 64
 
 int
-channel_say(int sock, const char *message, size_t len)
+channel_say(int sock, const char *message)
 {
 	struct pollfd p = { .fd = sock, .events = POLLOUT };
 
-	while (send(sock, message, len, MSG_NOSIGNAL) == -1) {
+	while (send(sock, message, strlen(message), MSG_NOSIGNAL) == -1) {
 		switch (errno) {
 		case EINTR:
 			break;
@@ -117,13 +117,13 @@ channel_say(int sock, const char *message, size_t len)
 int
 channel_say_serial(int sock, const char *verb, uint64_t serial)
 {
-	char message[SHORT_MESSAGE], *end = message + sizeof(message);
-	char *at = number_write(end, serial);
+	char message[SHORT_MESSAGE] = "";
+	char *at = number_write(message + sizeof(message) - 1, serial);
 
 	*--at = ' ';
 	for (size_t i = strlen(verb); i > 0; i--)
 		*--at = verb[i - 1];
-	return channel_say(sock, at, (size_t)(end - at));
+	return channel_say(sock, at);
 }
 
 /* Reads the identifier and the slot of a FORK. */

@@ -73,7 +73,7 @@ struct channel_message {
  * daemon counts on each of them, so none may be lost. Returns 0, or -1:
  * ESHUTDOWN, the daemon is gone, or another errno of send(2).
  */
-int channel_say(int sock, const char *message, size_t len);
+int channel_say(int sock, const char *message);
 int channel_say_serial(int sock, const char *verb, uint64_t serial);
 
 /*
