@@ -113,25 +113,6 @@ open_output(struct start *st)
 }
 
 static int
-open_null(struct start *st)
-{
-	int null = -1;
-
-	if (st->spec->filter_accept)
-		st->fds[3 + st->spec->nfds] = acceptfilter_install();
-	for (unsigned i = 0; i < st->nfds; i++) {
-		if (st->fds[i] != -1)
-			continue;
-		if (null == -1)
-			null = open("/dev/null", O_RDWR | O_CLOEXEC);
-		if (null == -1)
-			return -1;
-		st->fds[i] = null;
-	}
-	return 0;
-}
-
-static int
 arrange_descriptors(struct start *st)
 {
 	/* Move them out of the way of each other first. */
@@ -257,6 +238,7 @@ take_step(struct start *st, enum child_stage stage)
 	/* All zero: SIG_DFL, no flags and no mask, on each architecture. */
 	static const unsigned long plain[8];
 	const struct child_spec *s = st->spec;
+	int null = -1;
 
 	switch (stage) {
 	case CHILD_CGROUP:
@@ -273,7 +255,18 @@ take_step(struct start *st, enum child_stage stage)
 	case CHILD_OUTPUT:
 		return s->output != NULL ? open_output(st) : 0;
 	case CHILD_NULL:
-		return open_null(st);
+		if (s->filter_accept)
+			st->fds[3 + s->nfds] = acceptfilter_install();
+		for (unsigned i = 0; i < st->nfds; i++) {
+			if (st->fds[i] != -1)
+				continue;
+			if (null == -1)
+				null = open("/dev/null", O_RDWR | O_CLOEXEC);
+			if (null == -1)
+				return -1;
+			st->fds[i] = null;
+		}
+		return 0;
 	case CHILD_DESCRIPTORS:
 		return arrange_descriptors(st);
 	case CHILD_LIMITS:

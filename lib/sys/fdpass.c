@@ -56,12 +56,25 @@ fdpass_send(int sock, const void *buf, size_t len, int fd)
 	return fdpass_send_many(sock, buf, len, &fd, fd != -1);
 }
 
-/* Collects the descriptors of a received message. */
-static void
-descriptors(struct msghdr *msg, struct fdpass_got *got)
+ssize_t
+fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
 {
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
-	     c = CMSG_NXTHDR(msg, c)) {
+	union control_all control;
+	struct iovec iov = { .iov_base = buf, .iov_len = size };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
+	ssize_t n = syscall(SYS_recvmsg, sock, &msg, flags | MSG_CMSG_CLOEXEC);
+
+	if (n == -1)
+		return -1;
+
+	got->nfds = 0;
+	got->truncated = (msg.msg_flags & MSG_TRUNC) != 0;
+	got->lost_fds = (msg.msg_flags & MSG_CTRUNC) != 0;
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c != NULL;
+	     c = CMSG_NXTHDR(&msg, c)) {
 		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		int pidfd;
 
@@ -81,27 +94,6 @@ descriptors(struct msghdr *msg, struct fdpass_got *got)
 				(void)close(pidfd);
 		}
 	}
-}
-
-ssize_t
-fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
-{
-	union control_all control;
-	struct iovec iov = { .iov_base = buf, .iov_len = size };
-	struct msghdr msg = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = &control,
-		.msg_controllen = sizeof(control) };
-	ssize_t n = syscall(SYS_recvmsg, sock, &msg, flags | MSG_CMSG_CLOEXEC);
-
-	if (n == -1)
-		return -1;
-
-	got->nfds = 0;
-	if (msg.msg_controllen != 0)
-		descriptors(&msg, got);
-	got->truncated = (msg.msg_flags & MSG_TRUNC) != 0;
-	got->lost_fds = (msg.msg_flags & MSG_CTRUNC) != 0;
 	return n;
 }
 
