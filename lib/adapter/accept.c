@@ -49,8 +49,6 @@ enum source {
 	SOURCES
 };
 
-/* --- before it runs ----------------------------------------------------- */
-
 /* Moves a new descriptor out of the program's way, CLOEXEC. */
 static int
 raise_descriptor(struct adapter *a, int fd)

@@ -26,8 +26,6 @@
 /* Long enough for /proc/PID/fd/NUMBER. */
 #define PROC_PATH 64
 
-/* --- descriptors and threads -------------------------------------------- */
-
 enum view
 view_has(pid_t tid, int its_fd, int our_fd, ino_t inode)
 {
@@ -123,8 +121,6 @@ view_is_killed(int pidfd)
 	/* Only a process that dies gives up its memory at this request. */
 	return syscall(SYS_process_mrelease, pidfd, 0) == 0 || errno == ESRCH;
 }
-
-/* --- memory ------------------------------------------------------------- */
 
 /* Whether the thread is one of the process whose memory was kept. */
 static bool

@@ -30,8 +30,6 @@
 #include "sys/wire.h"
 #include "worker/apppool.h"
 
-/* --- the program -------------------------------------------------------- */
-
 /* Whether we may execute the file; else errno says why not. */
 static bool
 is_executable(const char *path)
@@ -182,8 +180,6 @@ tell_peer(int conn)
 		return false;
 	}
 }
-
-/* --- becoming it -------------------------------------------------------- */
 
 /* Becomes the program, if the connection can be its input and output. */
 static void

@@ -105,8 +105,6 @@ static const struct sock_filter lines[LINES] = {
 	RETURN(REFUSE, SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)),
 };
 
-/* --- the process that answers ------------------------------------------- */
-
 /* For capget(2) and capset(2). */
 #define THIS_THREAD \
 	(&(struct __user_cap_header_struct){ \

@@ -15,8 +15,6 @@
 #include "sys/background.h"
 #include "sys/log.h"
 
-/* --- the background --------------------------------------------------- */
-
 /* How long a terminal that does not take its lines is waited for. */
 #define FLUSH_LIMIT TSPAN_SECONDS(1)
 
@@ -80,8 +78,6 @@ background_report(int status)
 	(void)close(report_fd);
 	report_fd = -1;
 }
-
-/* --- the pid file ----------------------------------------------------- */
 
 /* Room for a number, its newline and NUL. */
 #define NUMBER_SIZE 16

@@ -59,8 +59,6 @@ lane_run(void *arg)
 	return NULL;
 }
 
-/* --- in the loop -------------------------------------------------------- */
-
 /* Calls done() of the jobs that have finished. */
 static void
 lane_ready(struct loop_io *io, uint32_t events, tstamp now)
@@ -117,8 +115,6 @@ lane_check_progress(struct timer *t, tstamp now)
 		timer_set(&l->loop->timers, t,
 		    tstamp_add(l->progress_at, LANE_PATIENCE));
 }
-
-/* --- beginning and end -------------------------------------------------- */
 
 static void
 lane_release(struct lane *l)
@@ -188,8 +184,6 @@ lane_stop(struct lane *l, tstamp deadline)
 	lane_release(l);
 	return 0;
 }
-
-/* --- work --------------------------------------------------------------- */
 
 void
 lane_submit(struct lane *l, struct lane_job *job)

@@ -14,8 +14,6 @@
 
 #define SAY_AGAIN TSPAN_SECONDS(60)
 
-/* --- how a line looks --------------------------------------------------- */
-
 const char *const log_level_names[LOG_LEVELS] = {
 	[LOG_LEVEL_ERROR] = "error",
 	[LOG_LEVEL_WARN] = "warn",
@@ -87,8 +85,6 @@ log_format(const struct logline *line, const struct log_style *style,
 	text_pieces(line->text, line->len, as, put, arg);
 	put(arg, frame[4], strlen(frame[4]));
 }
-
-/* --- lines of ours ------------------------------------------------------ */
 
 /* error is an errno whose text follows, 0 for none; suffix follows that. */
 static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,

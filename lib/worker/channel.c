@@ -11,8 +11,6 @@
 #include "sys/wire.h"
 #include "worker/worker.h"
 
-/* --- the environment ---------------------------------------------------- */
-
 /* Returns a variable that is a number up to INT32_MAX, or -1 and errno. */
 static int
 channel_number(const char *name)
@@ -81,8 +79,6 @@ channel_forget(bool names_stay)
 	     i < sizeof(names) / sizeof(names[0]); i++)
 		(void)unsetenv(names[i]);
 }
-
-/* --- messages ----------------------------------------------------------- */
 
 /* Long enough for any verb with a number. */
 #define SHORT_MESSAGE 64
