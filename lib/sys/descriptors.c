@@ -22,15 +22,12 @@ descriptors_fix(void)
 int
 descriptors_raise_limit(struct rlimit *out)
 {
-	struct rlimit before, raised;
+	struct rlimit raised;
 
-	if (getrlimit(RLIMIT_NOFILE, &before) == -1)
-		return -1;
-	raised = before;
-	raised.rlim_cur = raised.rlim_max;
 	/* Not setrlimit(3), which would make apppool-stdio larger with musl. */
-	if (prlimit(0, RLIMIT_NOFILE, &raised, NULL) == -1)
+	if (prlimit(0, RLIMIT_NOFILE, NULL, out) == -1)
 		return -1;
-	*out = before;
-	return 0;
+	raised = *out;
+	raised.rlim_cur = raised.rlim_max;
+	return prlimit(0, RLIMIT_NOFILE, &raised, NULL);
 }
