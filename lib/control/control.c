@@ -481,7 +481,7 @@ client_begin(struct client *cl, struct control *all, tstamp now)
 	cl->state = CLIENT_READING;
 	timer_init(&cl->deadline, client_is_late);
 	text_init(&cl->out, ANSWER_MAX);
-	emit_init(&cl->json, &cl->out);
+	cl->json = (struct emit){ .out = &cl->out };
 	TAILQ_INSERT_TAIL(&all->list, cl, next);
 	all->n++;
 	client_cut_at(cl, now + LINE_TIME);

@@ -99,7 +99,7 @@ put_event(struct text *to, const struct event *event, bool json)
 	const char *kind = event_kind_names[event->kind];
 	const bool output = event->kind >= EVENT_STDOUT;
 	char time[LOG_TIME];
-	struct emit j;
+	struct emit j = { .out = to };
 
 	(void)log_time(&event->at, time);
 	if (!json) {
@@ -110,7 +110,6 @@ put_event(struct text *to, const struct event *event, bool json)
 		text_puts(to, "\n");
 		return;
 	}
-	emit_init(&j, to);
 	emit_object(&j);
 	emit_put_uint(&j, "number", event->number);
 	emit_put_string(&j, "time", time);

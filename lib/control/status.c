@@ -312,7 +312,7 @@ status_take(struct supervisor *s, const char *app, enum status_format format,
 	text_init(&st->strings, STRINGS_MAX);
 	text_init(&st->piece, PIECE_MAX);
 	text_init(&st->words, 2 * PIECE_MAX);
-	emit_init(&st->json, &st->piece);
+	st->json = (struct emit){ .out = &st->piece };
 
 	take_daemon(st);
 	if (!take_apps(st, app, by) || (workers && !take_workers(st, by)) ||

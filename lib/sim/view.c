@@ -380,10 +380,9 @@ void
 view_json(const struct simulation *s, const struct result *r, FILE *out)
 {
 	struct text text;
-	struct emit emit, *j = &emit;
+	struct emit emit = { .out = &text }, *j = &emit;
 
 	text_init(&text, SIZE_MAX);
-	emit_init(j, &text);
 	emit_object(j);
 	json_load(j, s);
 	emit_break(j);

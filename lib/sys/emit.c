@@ -7,12 +7,6 @@
 
 #include "sys/emit.h"
 
-void
-emit_init(struct emit *j, struct text *out)
-{
-	*j = (struct emit){ .out = out };
-}
-
 /* Puts what must stand before a key, or before a value without one. */
 static void
 emit_next(struct emit *j)

@@ -14,13 +14,11 @@
 #include "sys/text.h"
 
 struct emit {
-	struct text *out; /* not owned */
+	struct text *out; /* not owned; all else begins with 0 */
 	bool more; /* a value stands before the next one */
 	bool keyed; /* the key of the next value has been written */
 	bool broken; /* the next key or value begins a line */
 };
-
-void emit_init(struct emit *j, struct text *out);
 
 /* An object or an array begins, or ends, with this bracket. */
 void emit_open(struct emit *j, const char *bracket);

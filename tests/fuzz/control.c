@@ -76,10 +76,9 @@ try_text(const char *data, size_t size)
 {
 	char *string = strndup(data, size);
 	struct text t;
-	struct emit j;
+	struct emit j = { .out = &t };
 
 	text_init(&t, 8 * size + 16);
-	emit_init(&j, &t);
 	emit_string(&j, string);
 	assert(!t.failed);
 	check_printable(&t);

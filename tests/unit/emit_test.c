@@ -13,7 +13,7 @@ begin(void)
 {
 	text_fini(&text);
 	text_init(&text, 65536);
-	emit_init(&json, &text);
+	json = (struct emit){ .out = &text };
 }
 
 static const char *
