@@ -120,25 +120,6 @@ cgroup_take(int base, bool at_root)
 	    : NULL;
 }
 
-/* The path of our group, or of the one that a daemon before us has taken. */
-static void
-cgroup_path(const char *root, char path[PATH_MAX])
-{
-	char text[4096], own[PATH_MAX];
-	size_t len;
-
-	cgroup_slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
-	cgroup_own(text, "", own);
-	(void)strlcpy(path, root, PATH_MAX);
-	(void)strlcat(path, own[0] == '\0' ? "/?" : own, PATH_MAX);
-	len = strlen(path) - strlen("/" OURS);
-	if (strcmp(path + len, "/" OURS) == 0)
-		path[len] = '\0';
-	len = strlen(path);
-	if (path[len - 1] == '/')
-		path[len - 1] = '\0';
-}
-
 /* Which controllers the file of the group lists, and which it then hands on. */
 static void
 cgroup_find(int folder, const char *file, bool take)
@@ -174,17 +155,28 @@ cgroup_base(int inherited)
 void
 cgroup_init(bool take)
 {
-	char path[PATH_MAX] = ROOT, root[] = ROOT "/unified";
+	char path[PATH_MAX], root[] = ROOT "/unified";
+	char text[4096], own[PATH_MAX];
 	const char *why = NULL;
 	struct statfs fs;
+	size_t len;
 	int folder;
 
 	if (statfs(root, &fs) == -1 || fs.f_type != CGROUP2_SUPER_MAGIC)
 		root[strlen(ROOT)] = '\0';
-	if (take)
-		cgroup_path(root, path);
-	else
-		(void)strlcpy(path, root, sizeof(path));
+	(void)strlcpy(path, root, sizeof(path));
+	/* Our group, or the one that a daemon before us has taken. */
+	if (take) {
+		cgroup_slurp(AT_FDCWD, "/proc/self/cgroup", text, sizeof(text));
+		cgroup_own(text, "", own);
+		(void)strlcat(path, own[0] == '\0' ? "/?" : own, PATH_MAX);
+		len = strlen(path) - strlen("/" OURS);
+		if (strcmp(path + len, "/" OURS) == 0)
+			path[len] = '\0';
+		len = strlen(path);
+		if (path[len - 1] == '/')
+			path[len - 1] = '\0';
+	}
 	folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (statfs(root, &fs) == -1 || fs.f_type != CGROUP2_SUPER_MAGIC)
 		why = "no cgroup v2 is mounted there";

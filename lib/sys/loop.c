@@ -263,18 +263,6 @@ loop_inherit(struct loop *l, int epfd, const char *list)
 	return true;
 }
 
-/* Takes out what another program has left there, and this one does not want. */
-static void
-loop_settle(struct loop *l)
-{
-	for (int fd = 0; fd < l->nplaces; fd++)
-		if (l->places[fd].io == NULL && l->places[fd].events != 0) {
-			(void)epoll_ctl(l->epfd, EPOLL_CTL_DEL, fd, NULL);
-			l->places[fd].events = 0;
-		}
-	l->inherited = false;
-}
-
 static void
 signals_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
@@ -333,8 +321,13 @@ loop_turn(struct loop *l, tstamp deadline)
 	int called = 0;
 	int n;
 
-	if (l->inherited)
-		loop_settle(l);
+	/* What another program has left there, and this one does not want. */
+	for (int fd = 0; l->inherited && fd < l->nplaces; fd++)
+		if (l->places[fd].io == NULL && l->places[fd].events != 0) {
+			(void)epoll_ctl(l->epfd, EPOLL_CTL_DEL, fd, NULL);
+			l->places[fd].events = 0;
+		}
+	l->inherited = false;
 	atomic_store_explicit(&t->busy, 0, memory_order_release);
 	n = loop_wait(l, tstamp_min(deadline, timers_first(&l->timers)));
 	if (n == -1)
