@@ -122,27 +122,6 @@ channel_say_serial(int sock, const char *verb, uint64_t serial)
 	return channel_say(sock, at);
 }
 
-/* Reads the identifier and the slot of a FORK. */
-static bool
-parse_child(const char *p, struct channel_message *out)
-{
-	const char *slot = strchr(p, ' ');
-	uint64_t n;
-
-	if (slot == NULL || slot == p || slot - p >= CHANNEL_ID_SIZE)
-		return false;
-	memcpy(out->id, p, (size_t)(slot - p));
-	out->id[slot - p] = '\0';
-	slot++;
-	out->slot = -1;
-	if (strcmp(slot, WIRE_FORK_TEMPLATE) == 0)
-		return true;
-	if (!number_parse(slot, strlen(slot), &n) || n > INT32_MAX)
-		return false;
-	out->slot = (int)n;
-	return true;
-}
-
 /*
  * Reads a message that came with nfds descriptors. Returns how many of them it
  * has a use for, or -1: it is unknown.
@@ -151,8 +130,8 @@ static int
 parse_message(const char *text, size_t nfds, struct channel_message *out)
 {
 	const size_t verb = strcspn(text, " ");
-	const char *p = text + verb, *end = text + strlen(text);
-	uint64_t load;
+	const char *p = text + verb, *end = text + strlen(text), *slot;
+	uint64_t n;
 
 	if (verb == 0 || strcmp(text, WIRE_STOP) == 0) {
 		out->kind = CHANNEL_STOP;
@@ -166,18 +145,28 @@ parse_message(const char *text, size_t nfds, struct channel_message *out)
 			return -1;
 		if (*p == ' ') {
 			p++;
-			if (!number_read(&p, end, &load) || load > INT32_MAX)
+			if (!number_read(&p, end, &n) || n > INT32_MAX)
 				return -1;
-			out->load = (int)load;
+			out->load = (int)n;
 		}
 		if (p != end)
 			return -1;
 		return nfds > 0 ? 1 : 0;
 	}
 	out->kind = CHANNEL_FORK;
+	slot = strchr(p, ' ');
 	if (verb != strlen(WIRE_FORK) || memcmp(text, WIRE_FORK, verb) != 0 ||
-	    !parse_child(p, out))
+	    slot == NULL || slot == p || slot - p >= CHANNEL_ID_SIZE)
 		return -1;
+	memcpy(out->id, p, (size_t)(slot - p));
+	out->id[slot - p] = '\0';
+	slot++;
+	out->slot = -1;
+	if (strcmp(slot, WIRE_FORK_TEMPLATE) != 0) {
+		if (!number_parse(slot, strlen(slot), &n) || n > INT32_MAX)
+			return -1;
+		out->slot = (int)n;
+	}
 	return nfds == 1 || nfds == 3 ? (int)nfds : 0;
 }
 
