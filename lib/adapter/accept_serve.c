@@ -5,6 +5,7 @@
  */
 
 #include <sys/ioctl.h>
+#include <sys/param.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -111,23 +112,6 @@ calls_fail(struct calls *w, int notify, int error)
 {
 	while (w->len > 0)
 		call_answer(notify, &w->list[--w->len], error);
-}
-
-/*
- * Returns the call that came last and is not in doubt: its thread has the best
- * chance to find its data in the caches. Forgets calls that are gone. NULL:
- * none; else valid until the next call of one of these functions.
- */
-static const struct call *
-calls_last(struct calls *w, int notify)
-{
-	for (size_t i = w->len; i-- > 0;) {
-		if (!call_waits(notify, &w->list[i]))
-			remove_call(w, i);
-		else if (w->list[i].doubted <= 0)
-			return &w->list[i];
-	}
-	return NULL;
 }
 
 /* --- the daemon --------------------------------------------------------- */
@@ -287,27 +271,20 @@ static tstamp
 interval(const struct adapter *a, tstamp age)
 {
 	static const struct {
-		tstamp least;
-		tstamp most;
 		int part; /* of the age */
+		int least, most; /* milliseconds */
 	} pace[] = {
-		[MANNER_UNKNOWN] = { TSPAN_MSECONDS(1), TSPAN_MSECONDS(1000),
-		    4 },
-		[MANNER_RETURNS] = { TSPAN_MSECONDS(100), TSPAN_MSECONDS(1000),
-		    4 },
-		[MANNER_POLLS] = { TSPAN_MSECONDS(100), TSPAN_MSECONDS(1000),
-		    4 },
-		[MANNER_HANDS_ON] = { TSPAN_MSECONDS(1), TSPAN_MSECONDS(50),
-		    8 },
+		[MANNER_UNKNOWN] = { 4, 1, 1000 },
+		[MANNER_RETURNS] = { 4, 100, 1000 },
+		[MANNER_POLLS] = { 4, 100, 1000 },
+		[MANNER_HANDS_ON] = { 8, 1, 50 },
 	};
-	tstamp wait = age / pace[a->manner].part;
+	const tstamp least = TSPAN_MSECONDS(pace[a->manner].least);
 	/* With many sessions, looking must not take all the time. */
-	tstamp most =
-	    pace[a->manner].most + (tstamp)a->sessions.len * LOOK_EACH;
+	const tstamp most = TSPAN_MSECONDS(pace[a->manner].most) +
+	    (tstamp)a->sessions.len * LOOK_EACH;
 
-	if (wait < pace[a->manner].least)
-		return pace[a->manner].least;
-	return wait < most ? wait : most;
+	return MIN(MAX(age / pace[a->manner].part, least), most);
 }
 
 /* The thread accepts again, by this call. */
@@ -507,23 +484,30 @@ is_doomed(struct adapter *a, const struct call *c)
 void
 serve(struct adapter *a)
 {
+	struct calls *w = &a->calls;
 	const struct call *c;
 	bool returns;
 
 	while (a->received.fd != -1 || (a->maybe && !a->stopped)) {
-		c = calls_last(&a->calls, a->program.notify);
+		c = NULL;
+		/* The last: its thread finds its data in the caches. */
+		for (size_t i = w->len; c == NULL && i-- > 0;)
+			if (!call_waits(a->program.notify, &w->list[i]))
+				remove_call(w, i);
+			else if (w->list[i].doubted <= 0)
+				c = &w->list[i];
 		if (c == NULL) {
 			/* A busy thread returns, and sees no bell before. */
 			returns = a->manner == MANNER_RETURNS && a->blocks &&
 			    a->sessions.len > 0;
 			/* Calls in doubt will be looked at again. */
-			if (a->calls.len == 0 && !returns &&
+			if (w->len == 0 && !returns &&
 			    (a->received.fd != -1 || daemon_has_connection(a)))
 				listener_ring(&a->listener);
 			break;
 		}
 		if (is_doomed(a, c))
-			calls_forget(&a->calls, c->tid);
+			calls_forget(w, c->tid);
 		else if (a->received.fd != -1 || daemon_receive(a))
 			give_connection(a, c);
 	}
