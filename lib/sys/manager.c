@@ -266,6 +266,9 @@ notify_number(const char *variable)
 int
 manager_open(bool *by_guardian_out)
 {
+	static const char *const taken[] = { BY_GUARDIAN, "LISTEN_PID",
+		"LISTEN_FDS", "LISTEN_FDNAMES", "NOTIFY_SOCKET", "WATCHDOG_PID",
+		"WATCHDOG_USEC" };
 	const char *where = getenv("NOTIFY_SOCKET");
 	uint64_t usec = notify_number("WATCHDOG_USEC");
 	int rc = activation_read(getenv("LISTEN_PID"), getenv("LISTEN_FDS"),
@@ -278,12 +281,9 @@ manager_open(bool *by_guardian_out)
 	manager.watchdog = 0;
 	/* A path, or '@' and an abstract name. */
 	if (where != NULL && (where[0] == '/' || where[0] == '@') &&
-	    where[1] != '\0') {
-		manager.addrlen = address_of_name(where, &manager.addr);
-		if (manager.addrlen != 0)
-			manager.fd =
-			    socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	}
+	    where[1] != '\0' &&
+	    (manager.addrlen = address_of_name(where, &manager.addr)) != 0)
+		manager.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	/* The variable may be meant for a process whose environment we got. */
 	if (manager.fd != -1 && usec <= TSTAMP_NEVER / 1000 &&
 	    (getenv("WATCHDOG_PID") == NULL ||
@@ -291,13 +291,8 @@ manager_open(bool *by_guardian_out)
 		manager.watchdog = TSPAN_USECONDS(usec);
 	if (by_guardian_out != NULL)
 		*by_guardian_out = getenv(BY_GUARDIAN) != NULL;
-	(void)unsetenv(BY_GUARDIAN);
-	(void)unsetenv("LISTEN_PID");
-	(void)unsetenv("LISTEN_FDS");
-	(void)unsetenv("LISTEN_FDNAMES");
-	(void)unsetenv("NOTIFY_SOCKET");
-	(void)unsetenv("WATCHDOG_PID");
-	(void)unsetenv("WATCHDOG_USEC");
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+		(void)unsetenv(taken[i]);
 	errno = error;
 	return rc;
 }
