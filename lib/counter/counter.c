@@ -1,96 +1,58 @@
-/*
- * The counter: its clients, what they ask, and what becomes of it. Keys, and
- * the ranks of the clients that wait for them, are found in two hash tables
- * with chains.
- */
+/* The counter: its clients, what they ask, and what becomes of it. */
 
 #include <assert.h>
-#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "counter/counter.h"
 
-/* --- SipHash-1-3 --------------------------------------------------------- */
+/* libbsd's tree.h uses it in static functions and does not define it. */
+#ifndef __unused
+#define __unused __attribute__((unused))
+#endif
 
-struct sipstate {
-	uint64_t v0, v1, v2, v3;
-};
+/* --- order ---------------------------------------------------------------- */
 
-#define SIPHASH_ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
-
-static void
-siphash_round(struct sipstate *s)
+/* A tree whose height has a bound: no client can choose keys that are slow. */
+static int
+key_compare(const struct counter_key *a, const struct counter_key *b)
 {
-	s->v0 += s->v1;
-	s->v1 = SIPHASH_ROTATE(s->v1, 13) ^ s->v0;
-	s->v0 = SIPHASH_ROTATE(s->v0, 32);
-	s->v2 += s->v3;
-	s->v3 = SIPHASH_ROTATE(s->v3, 16) ^ s->v2;
-	s->v0 += s->v3;
-	s->v3 = SIPHASH_ROTATE(s->v3, 21) ^ s->v0;
-	s->v2 += s->v1;
-	s->v1 = SIPHASH_ROTATE(s->v1, 17) ^ s->v2;
-	s->v2 = SIPHASH_ROTATE(s->v2, 32);
+	if (a->len != b->len)
+		return a->len < b->len ? -1 : 1;
+	return memcmp(a->text, b->text, a->len);
 }
 
-/* Words of eight bytes, the first of them lowest on every machine. */
-static uint64_t
-siphash(const struct siphash_seed *seed, const void *data, size_t len)
+static int
+wait_compare(const struct counter_entry *a, const struct counter_entry *b)
 {
-	struct sipstate s = {
-		.v0 = seed->k0 ^ 0x736f6d6570736575,
-		.v1 = seed->k1 ^ 0x646f72616e646f6d,
-		.v2 = seed->k0 ^ 0x6c7967656e657261,
-		.v3 = seed->k1 ^ 0x7465646279746573,
-	};
-	const unsigned char *p = data;
-
-	for (size_t left = len;; left -= 8, p += 8) {
-		uint64_t word = 0;
-
-		memcpy(&word, p, left >= 8 ? 8 : left);
-		word = le64toh(word);
-		if (left < 8)
-			word |= (uint64_t)len << 56;
-		s.v3 ^= word;
-		siphash_round(&s);
-		s.v0 ^= word;
-		if (left < 8)
-			break;
-	}
-	s.v2 ^= 0xff;
-	for (unsigned i = 0; i < 3; i++)
-		siphash_round(&s);
-	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+	if (a->state != b->state)
+		return a->state < b->state ? -1 : 1;
+	if (a->workers != b->workers)
+		return a->workers < b->workers ? -1 : 1;
+	return a->turn < b->turn ? -1 : a->turn > b->turn;
 }
+
+RB_GENERATE_STATIC(counter_keys, counter_key, node, key_compare)
+RB_GENERATE_STATIC(counter_waits, counter_entry, wait, wait_compare)
 
 /* --- keys ----------------------------------------------------------------- */
-
-static bool
-key_is(const struct counter_key *k, const char *text, size_t len)
-{
-	return k->len == len && memcmp(k->text, text, len) == 0;
-}
 
 /*
  * A new key, without holders; NULL: there are as many as there may be, or there
  * is no memory.
  */
 static struct counter_key *
-key_add(struct counter *c, uint32_t hash, const struct counter_request *r,
-    uint32_t most)
+key_add(struct counter *c, const struct counter_request *r, uint32_t most)
 {
 	struct counter_key *k =
 	    c->figures->keys < most ? malloc(sizeof(*k) + r->len) : NULL;
 
 	if (k == NULL)
 		return NULL;
-	*k = (struct counter_key){ .hash = hash, .len = r->len };
-	memcpy(k->text, r->key, r->len);
-	ilist_init(&k->me);
+	*k = (struct counter_key){ .len = r->len,
+		.text = memcpy(k + 1, r->key, r->len) };
 	ilist_init(&k->any);
-	LIST_INSERT_HEAD(&c->buckets[hash & c->bucket_mask], k, next);
+	(void)RB_INSERT(counter_keys, &c->keys, k);
 	c->figures->keys++;
 	return k;
 }
@@ -98,49 +60,14 @@ key_add(struct counter *c, uint32_t hash, const struct counter_request *r,
 static void
 key_drop(struct counter *c, struct counter_key *k)
 {
-	if (k->holders != 0 || k->me.count + k->any.count != 0)
+	if (k->holders != 0 || k->waiters != 0)
 		return;
-	LIST_REMOVE(k, next);
+	(void)RB_REMOVE(counter_keys, &c->keys, k);
 	free(k);
 	c->figures->keys--;
 }
 
-/* --- ranks ---------------------------------------------------------------- */
-
-static struct counter_rank_list *
-rank_bucket(const struct counter *c, const struct counter_key *key,
-    uint8_t state, uint32_t workers)
-{
-	const uint64_t words[] = { (uintptr_t)key, state, workers };
-	uint32_t hash = (uint32_t)siphash(&c->seed, words, sizeof(words));
-
-	return &c->rank_buckets[hash & c->rank_mask];
-}
-
-/* The waiters under this limit; NULL: there are none. */
-static struct counter_rank *
-rank_find(const struct counter *c, const struct counter_key *key, uint8_t state,
-    uint32_t workers)
-{
-	struct counter_rank *r;
-
-	LIST_FOREACH(r, rank_bucket(c, key, state, workers), next)
-		if (r->key == key && r->state == state && r->workers == workers)
-			break;
-	return r;
-}
-
 /* --- memory --------------------------------------------------------------- */
-
-static uint32_t
-counter_buckets(uint32_t entries)
-{
-	uint32_t n = 16;
-
-	while (n < entries && n < 1u << 31)
-		n *= 2;
-	return n;
-}
 
 /* Lays the tables out in the memory; gives the bytes that takes. */
 static size_t
@@ -148,33 +75,24 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 {
 	size_t used = 0, clients = l->clients;
 	size_t entries = clients * COUNTER_STACK;
-	uint32_t buckets = counter_buckets(l->keys);
-	uint32_t rank_buckets = counter_buckets(l->clients);
 
-	c->bucket_mask = buckets - 1;
-	c->rank_mask = rank_buckets - 1;
 	LAYOUT_CARVE(c->clients, memory, &used, clients);
 	LAYOUT_CARVE(c->entries, memory, &used, entries);
 	LAYOUT_CARVE(c->client_links, memory, &used, clients);
 	LAYOUT_CARVE(c->entry_links, memory, &used, entries);
 	LAYOUT_CARVE(c->replies, memory, &used, clients + COUNTER_STACK);
-	LAYOUT_CARVE(c->buckets, memory, &used, buckets);
-	LAYOUT_CARVE(c->ranks, memory, &used, clients);
-	LAYOUT_CARVE(c->rank_buckets, memory, &used, rank_buckets);
 	deadlines_carve(&c->waits, memory, &used, l->clients);
 	return used;
 }
 
 bool
 counter_init(struct counter *c, const struct counter_limits *limits,
-    struct counter_figures *figures, const struct siphash_seed *seed,
-    tstamp now)
+    struct counter_figures *figures, tstamp now)
 {
 	/* Untouched pages take no memory: calloc(), as that of a map is. */
 	*c = (struct counter){
 		.limits = *limits,
 		.memory = calloc(1, counter_lay_out(c, limits, NULL)),
-		.seed = *seed,
 		.figures = figures,
 		.now = now,
 	};
@@ -191,11 +109,10 @@ counter_fini(struct counter *c)
 {
 	struct counter_key *k;
 
-	for (uint32_t i = 0; c->memory != NULL && i <= c->bucket_mask; i++)
-		while ((k = LIST_FIRST(&c->buckets[i])) != NULL) {
-			LIST_REMOVE(k, next);
-			free(k);
-		}
+	while ((k = RB_ROOT(&c->keys)) != NULL) {
+		(void)RB_REMOVE(counter_keys, &c->keys, k);
+		free(k);
+	}
 	free(c->memory);
 	c->memory = NULL;
 }
@@ -307,51 +224,28 @@ static void
 counter_enqueue(struct counter *c, uint32_t entry, bool any, tspan timeout)
 {
 	struct counter_entry *e = &c->entries[entry];
-	uint32_t client = entry / COUNTER_STACK;
-	struct counter_rank *r;
 
 	e->state = any ? COUNTER_ANY : COUNTER_ME;
-	r = rank_find(c, e->key, e->state, e->workers);
-	if (r == NULL) {
-		r = LIST_FIRST(&c->free_ranks);
-		assert(r != NULL || c->nranks < c->limits.clients);
-		if (r == NULL)
-			r = &c->ranks[c->nranks++];
-		else
-			LIST_REMOVE(r, next);
-		r->key = e->key;
-		r->workers = e->workers;
-		r->state = e->state;
-		ilist_init(&r->clients);
-		LIST_INSERT_HEAD(
-		    rank_bucket(c, e->key, e->state, e->workers), r, next);
-	}
-	e->rank = r;
-	ilist_push_back(
-	    any ? &e->key->any : &e->key->me, c->entry_links, entry);
-	ilist_push_back(&r->clients, c->client_links, client);
-	deadlines_set(&c->waits, client, tstamp_add(c->now, timeout));
+	e->turn = c->nwaits++;
+	(void)RB_INSERT(counter_waits, &e->key->waits, e);
+	if (any)
+		ilist_push_back(&e->key->any, c->entry_links, entry);
+	e->key->waiters++;
+	deadlines_set(
+	    &c->waits, entry / COUNTER_STACK, tstamp_add(c->now, timeout));
 	c->figures->waiting++;
 }
 
-/* The entry waits no longer; a rank without clients is free again. */
 static void
 counter_dequeue(struct counter *c, uint32_t entry)
 {
-	const struct counter_entry *e = &c->entries[entry];
-	struct counter_key *k = e->key;
-	struct counter_rank *r = e->rank;
-	uint32_t client = entry / COUNTER_STACK;
+	struct counter_entry *e = &c->entries[entry];
 
-	ilist_remove(
-	    e->state == COUNTER_ME ? &k->me : &k->any, c->entry_links, entry);
-	ilist_remove(&r->clients, c->client_links, client);
-	if (ilist_empty(&r->clients)) {
-		LIST_REMOVE(r, next);
-		r->state = COUNTER_FREE;
-		LIST_INSERT_HEAD(&c->free_ranks, r, next);
-	}
-	deadlines_set(&c->waits, client, TSTAMP_NEVER);
+	(void)RB_REMOVE(counter_waits, &e->key->waits, e);
+	if (e->state == COUNTER_ANY)
+		ilist_remove(&e->key->any, c->entry_links, entry);
+	e->key->waiters--;
+	deadlines_set(&c->waits, entry / COUNTER_STACK, TSTAMP_NEVER);
 	c->figures->waiting--;
 }
 
@@ -380,22 +274,35 @@ counter_withdraw(struct counter *c, uint32_t entry)
 	key_drop(c, key);
 }
 
+/* The first of the clients that may have the place of a holder; or NULL. */
+static struct counter_entry *
+counter_heir(struct counter_key *k, enum counter_state state)
+{
+	struct counter_entry least = { .state = (uint8_t)state,
+		.workers = k->holders };
+	struct counter_entry *e = RB_NFIND(counter_waits, &k->waits, &least);
+
+	return e != NULL && e->state == state && e->workers == k->holders
+	    ? e
+	    : NULL;
+}
+
 /* Gives the place of a holder that has gone to a waiter, if one may have it. */
 static void
 counter_hand_over(struct counter *c, struct counter_key *k, bool also_any)
 {
-	struct counter_rank *rank = rank_find(c, k, COUNTER_ME, k->holders);
+	struct counter_entry *e = counter_heir(k, COUNTER_ME);
 	uint32_t heir;
 
-	if (rank == NULL && also_any)
-		rank = rank_find(c, k, COUNTER_ANY, k->holders);
-	if (rank == NULL) {
+	if (e == NULL && also_any)
+		e = counter_heir(k, COUNTER_ANY);
+	if (e == NULL) {
 		k->holders--;
 		key_drop(c, k);
 		return;
 	}
-	heir = counter_newest(c, rank->clients.first);
-	if (c->entries[heir].state == COUNTER_ME)
+	heir = (uint32_t)(e - c->entries);
+	if (e->state == COUNTER_ME)
 		c->figures->me_time += counter_age(c, heir);
 	else
 		c->figures->any_time += counter_age(c, heir);
@@ -483,7 +390,8 @@ counter_acquire(struct counter *c, uint32_t client,
 {
 	const struct counter_client *cl = &c->clients[client];
 	const uint32_t most = cl->own ? c->limits.keys : c->ceilings.keys;
-	uint32_t hash, holders = 0, waiters = 0;
+	struct counter_key wanted = { .len = r->len, .text = r->key };
+	uint32_t holders = 0, waiters = 0;
 	struct counter_key *key;
 
 	assert(cl->open && r->len > 0 && r->len <= COUNTER_KEY_MAX);
@@ -499,18 +407,15 @@ counter_acquire(struct counter *c, uint32_t client,
 		counter_say(c, client, COUNTER_LOCK_HELD);
 		return;
 	}
-	hash = (uint32_t)siphash(&c->seed, r->key, r->len);
-	LIST_FOREACH(key, &c->buckets[hash & c->bucket_mask], next)
-		if (key->hash == hash && key_is(key, r->key, r->len))
-			break;
+	key = RB_FIND(counter_keys, &c->keys, &wanted);
 	if (key != NULL) {
 		holders = key->holders;
-		waiters = key->me.count + key->any.count;
+		waiters = key->waiters;
 	}
 	if (holders + waiters >= r->maxqueue) {
 		c->figures->full_queues++;
 		counter_say(c, client, COUNTER_QUEUE_FULL);
-	} else if (key == NULL && (key = key_add(c, hash, r, most)) == NULL) {
+	} else if (key == NULL && (key = key_add(c, r, most)) == NULL) {
 		c->figures->full_tables++;
 		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
 	} else if (holders < r->workers) {
@@ -530,6 +435,7 @@ counter_release(
     struct counter *c, uint32_t client, const char *key, size_t len, tstamp now)
 {
 	const struct counter_client *cl = &c->clients[client];
+	const struct counter_key wanted = { .len = len, .text = key };
 	unsigned left = cl->depth;
 
 	assert(cl->open);
@@ -537,7 +443,7 @@ counter_release(
 	while (left-- > 0) {
 		uint32_t n = counter_entry_at(c, client, left);
 
-		if (len != 0 && !key_is(c->entries[n].key, key, len))
+		if (len != 0 && key_compare(c->entries[n].key, &wanted) != 0)
 			continue;
 		c->figures->releases++;
 		counter_end(c, n, true);

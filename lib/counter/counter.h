@@ -4,6 +4,7 @@
 /* apppool-counter: locks with a limit, over the protocol of PoolCounter. */
 
 #include <sys/queue.h>
+#include <sys/tree.h>
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +27,8 @@
  * what happened, and takes out replies with counter_next_reply() after each
  * fact. Clients are numbers, reused after their end.
  *
- * A request costs O(1), O(log n) if it begins or ends a wait, and O(n) if it
- * wakes n clients.
+ * A request costs O(log n), of the keys and of the clients that wait, and
+ * O(n log n) if it wakes n clients.
  */
 
 /* Locks and waits a client can have at a time. */
@@ -52,9 +53,10 @@ enum counter_state {
 struct counter_entry {
 	tstamp since; /* held, or waiting, since then */
 	struct counter_key *key;
-	struct counter_rank *rank; /* of an entry that waits */
 	uint32_t workers; /* limit of its request */
 	uint8_t state; /* enum counter_state */
+	uint64_t turn; /* of an entry that waits: the number of its wait */
+	RB_ENTRY(counter_entry) wait; /* likewise */
 };
 
 struct counter_client {
@@ -64,36 +66,24 @@ struct counter_client {
 	uint8_t stack[COUNTER_STACK]; /* oldest first; the rest is free ones */
 };
 
-/* Exists while it has a holder or a waiter. */
-struct counter_key {
-	LIST_ENTRY(counter_key) next; /* of the same bucket */
-	uint32_t hash;
-	uint32_t holders;
-	struct ilist me; /* entries that wait, oldest first */
-	struct ilist any;
-	size_t len; /* bytes of its text */
-	char text[];
-};
-
-LIST_HEAD(counter_key_list, counter_key);
-
 /*
- * The clients that wait for a key, in one of its queues, under the same limit.
+ * Exists while it has a holder or a waiter.
  *
  * No client waits while there are fewer holders than its limit allows, neither
  * when it comes nor later. So when one of h holders goes, the clients that may
  * have the place are exactly those with the limit h: the heir is the first of
- * a rank, and no queue has to be looked through.
+ * them in the tree, and no queue has to be looked through.
  */
-struct counter_rank {
-	LIST_ENTRY(counter_rank) next; /* of the same bucket, or a free one */
-	struct counter_key *key;
-	uint32_t workers;
-	uint8_t state; /* COUNTER_ME, COUNTER_ANY; COUNTER_FREE: not in use */
-	struct ilist clients; /* the longest waiting one first */
+struct counter_key {
+	RB_ENTRY(counter_key) node;
+	uint32_t holders;
+	uint32_t waiters;
+	/* Entries that wait, by kind and limit; the longest waiting first. */
+	RB_HEAD(counter_waits, counter_entry) waits;
+	struct ilist any; /* those that wait for any result, oldest first */
+	size_t len; /* bytes of its text */
+	const char *text; /* behind the struct */
 };
-
-LIST_HEAD(counter_rank_list, counter_rank);
 
 enum counter_word {
 	COUNTER_LOCKED,
@@ -113,32 +103,22 @@ struct counter_reply {
 	uint8_t word; /* enum counter_word */
 };
 
-struct siphash_seed {
-	uint64_t k0, k1;
-};
-
 struct counter {
 	struct counter_limits limits; /* of the tables */
 	struct counter_limits ceilings; /* at most those; who is there stays */
 	void *memory; /* of the tables, which counter_fini() frees */
 	struct counter_client *clients;
 	struct counter_entry *entries;
-	struct ilink *client_links; /* the free list, and the ranks */
+	struct ilink *client_links; /* the free list */
 	struct ilink *entry_links; /* the queues */
-	struct counter_rank *ranks; /* one for each client */
-	struct counter_key_list *buckets;
-	uint32_t bucket_mask; /* number of buckets - 1 */
-	struct counter_rank_list *rank_buckets;
-	uint32_t rank_mask; /* likewise */
+	RB_HEAD(counter_keys, counter_key) keys; /* by their text */
 	struct counter_reply *replies;
 	uint32_t first_reply;
 	uint32_t nreplies;
 	struct deadlines waits; /* by client */
 	struct ilist free_clients; /* used before, free now */
-	struct counter_rank_list free_ranks; /* likewise */
 	uint32_t nclients; /* numbers below were used at some time */
-	uint32_t nranks; /* likewise */
-	struct siphash_seed seed;
+	uint64_t nwaits; /* ever */
 	struct counter_figures *figures;
 	tstamp now; /* of the latest fact */
 };
@@ -154,11 +134,10 @@ struct counter_request {
 
 /*
  * Tables for so many, which are the ceilings, too. The figures, all 0, are the
- * caller's. The seed should be secret. False: no memory.
+ * caller's. False: no memory.
  */
 bool counter_init(struct counter *c, const struct counter_limits *limits,
-    struct counter_figures *figures, const struct siphash_seed *seed,
-    tstamp now);
+    struct counter_figures *figures, tstamp now);
 void counter_fini(struct counter *c);
 
 /* Ceilings, at most what the tables hold. */

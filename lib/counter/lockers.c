@@ -530,7 +530,6 @@ lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
     const struct counter_limits *limits, struct counter_figures *figures)
 {
 	const tstamp now = loop_now(loop);
-	struct siphash_seed seed;
 
 	*all = (struct lockers){
 		.loop = loop,
@@ -546,9 +545,8 @@ lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
 	timer_init(&all->waits, lockers_waits_due);
 	timer_init(&all->cut, lockers_cut_due);
 	timer_init(&all->more, NULL); /* lockers_turn() follows */
-	arc4random_buf(&seed, sizeof(seed));
 	if (all->lockers != NULL &&
-	    counter_init(&all->counter, limits, figures, &seed, now))
+	    counter_init(&all->counter, limits, figures, now))
 		return true;
 	free(all->lockers);
 	return false;

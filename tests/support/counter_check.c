@@ -1,54 +1,69 @@
 /* The invariants, for tests and fuzzing. */
 
 #include <assert.h>
+#include <string.h>
 
 #include "counter_check.h"
 
-/* Checks that the queue is in order of age, and that none could be served. */
-static uint32_t
-counter_check_queue(const struct counter *c, const struct counter_key *key,
-    const struct ilist *queue, enum counter_state state)
+/* libbsd's tree.h uses it in static functions and does not define it. */
+#ifndef __unused
+#define __unused __attribute__((unused))
+#endif
+
+static int
+key_order(const struct counter_key *a, const struct counter_key *b)
 {
-	tstamp before = INT64_MIN;
-	uint32_t n = 0, prev = ILIST_NONE;
-
-	for (uint32_t e = queue->first; e != ILIST_NONE;
-	     e = c->entry_links[e].next) {
-		const struct counter_entry *x = &c->entries[e];
-
-		assert(x->key == key && x->state == state);
-		assert(x->since >= before);
-		assert(x->workers <= key->holders);
-		assert(c->entry_links[e].prev == prev);
-		before = x->since;
-		prev = e;
-		n++;
-	}
-	assert(n == queue->count && prev == queue->last);
-	return n;
+	if (a->len != b->len)
+		return a->len < b->len ? -1 : 1;
+	return memcmp(a->text, b->text, a->len);
 }
 
-/* Checks that the clients of a rank fit it, in order of age. */
-static uint32_t
-counter_check_rank(const struct counter *c, const struct counter_rank *r)
+static int
+wait_order(const struct counter_entry *a, const struct counter_entry *b)
 {
+	if (a->state != b->state)
+		return a->state < b->state ? -1 : 1;
+	if (a->workers != b->workers)
+		return a->workers < b->workers ? -1 : 1;
+	return a->since < b->since ? -1 : a->since > b->since;
+}
+
+RB_GENERATE_STATIC(counter_keys, counter_key, node, key_order)
+RB_GENERATE_STATIC(counter_waits, counter_entry, wait, wait_order)
+
+/*
+ * Checks that those who wait for the key are in order of kind, limit and age,
+ * and none could be served; and the queue of those who wait for any result.
+ */
+static uint32_t
+counter_check_waits(const struct counter *c, struct counter_key *key)
+{
+	struct counter_entry *e, *last = NULL;
 	tstamp before = INT64_MIN;
-	uint32_t count = 0;
+	uint32_t n = 0, any = 0, prev = ILIST_NONE;
 
-	for (uint32_t n = r->clients.first; n != ILIST_NONE;
-	     n = c->client_links[n].next) {
-		const struct counter_client *cl = &c->clients[n];
-		const struct counter_entry *e =
-		    &c->entries[n * COUNTER_STACK + cl->stack[cl->depth - 1]];
-
-		assert(e->state == r->state && e->key == r->key);
-		assert(e->workers == r->workers && e->rank == r);
-		assert(e->since >= before);
-		before = e->since;
-		count++;
+	RB_FOREACH(e, counter_waits, &key->waits) {
+		assert(e->key == key);
+		assert(e->state == COUNTER_ME || e->state == COUNTER_ANY);
+		assert(e->workers <= key->holders);
+		assert(last == NULL || wait_order(last, e) <= 0);
+		any += e->state == COUNTER_ANY;
+		last = e;
+		n++;
 	}
-	assert(count > 0 && count == r->clients.count);
-	return count;
+	assert(n == key->waiters && any == key->any.count);
+	for (uint32_t at = key->any.first; at != ILIST_NONE;
+	     at = c->entry_links[at].next) {
+		e = &c->entries[at];
+		assert(e->key == key && e->state == COUNTER_ANY);
+		assert(e->since >= before);
+		assert(c->entry_links[at].prev == prev);
+		before = e->since;
+		prev = at;
+		any--;
+	}
+	assert(any == 0 && prev == key->any.last);
+	return n;
 }
 
 /* Sums over the clients. */
@@ -58,16 +73,11 @@ struct counter_tally {
 	uint32_t waiting;
 };
 
-/* Whether a walk through the key's bucket comes to it. */
-static bool
-counter_check_linked(const struct counter *c, const struct counter_key *key)
+/* The checks change none of them. */
+static struct counter_keys *
+keys_of(const struct counter *c)
 {
-	const struct counter_key *k;
-
-	LIST_FOREACH(k, &c->buckets[key->hash & c->bucket_mask], next)
-		if (k == key)
-			return true;
-	return false;
+	return (struct counter_keys *)(uintptr_t)&c->keys;
 }
 
 static void
@@ -88,7 +98,7 @@ counter_check_stack(
 		assert((e->state != COUNTER_FREE) == (at < cl->depth));
 		if (at >= cl->depth)
 			continue;
-		assert(counter_check_linked(c, e->key));
+		assert(RB_FIND(counter_keys, keys_of(c), e->key) == e->key);
 		t->held += e->state == COUNTER_HELD;
 		waits = e->state != COUNTER_HELD;
 		t->waiting += waits;
@@ -102,32 +112,21 @@ void
 counter_check(const struct counter *c)
 {
 	struct counter_tally t = { 0 };
-	uint32_t used = 0, held = 0, waiting = 0, ranked = 0;
+	uint32_t used = 0, held = 0, waiting = 0;
+	struct counter_key *k;
 
 	for (uint32_t n = 0; n < c->nclients; n++)
 		counter_check_stack(c, n, &t);
-	for (uint32_t n = 0; n <= c->bucket_mask; n++) {
-		const struct counter_key *k;
-
-		LIST_FOREACH(k, &c->buckets[n], next) {
-			assert(k->holders > 0);
-			assert(n == (k->hash & c->bucket_mask));
-			used++;
-			held += k->holders;
-			waiting +=
-			    counter_check_queue(c, k, &k->me, COUNTER_ME);
-			waiting +=
-			    counter_check_queue(c, k, &k->any, COUNTER_ANY);
-		}
+	RB_FOREACH(k, counter_keys, keys_of(c)) {
+		assert(k->holders > 0);
+		used++;
+		held += k->holders;
+		waiting += counter_check_waits(c, k);
 	}
 	assert(used == c->figures->keys && used <= c->limits.keys);
 	assert(t.clients == c->figures->clients);
 	assert(t.held == held && held == c->figures->held);
-	for (uint32_t n = 0; n < c->nranks; n++)
-		if (c->ranks[n].state != COUNTER_FREE)
-			ranked += counter_check_rank(c, &c->ranks[n]);
 	assert(t.waiting == waiting && waiting == c->figures->waiting);
-	assert(ranked == waiting);
 	assert(c->waits.count <= waiting);
 	assert(c->figures->acquired == c->figures->processed + held);
 }
