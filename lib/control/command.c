@@ -101,8 +101,8 @@ output_is_elsewhere(struct client *cl, const struct group *g,
 static void
 run_events(struct client *cl)
 {
-	const struct command *c = &commands[command_find(cl->said.words[0])];
-	const bool output = c == &commands[COMMAND_LOGS];
+	const struct command *c = &commands[cl->id];
+	const bool output = cl->id == COMMAND_LOGS;
 	struct supervisor *s = cl->all->sup;
 	const char *wrong;
 	struct follow *f = follow_new(
@@ -528,7 +528,7 @@ run_reload(struct client *cl)
 {
 	struct supervisor *s = cl->all->sup;
 	const tstamp now = loop_now(&s->loop);
-	const bool up = command_find(cl->said.words[0]) == COMMAND_UPGRADE;
+	const bool up = cl->id == COMMAND_UPGRADE;
 
 	if (s->stopping)
 		client_error(cl, "the daemon is stopping");
@@ -580,7 +580,7 @@ run_stop(struct client *cl)
 	struct supervisor *s = cl->all->sup;
 
 	if (cl->said.words[1] != NULL) {
-		steer_run(cl, COMMAND_STOP);
+		steer_run(cl);
 		return;
 	}
 	client_tell(cl, "stopping");
@@ -757,19 +757,16 @@ command_run(struct client *cl, tstamp now)
 {
 	const struct command_line *line = &cl->said;
 	const char *wrong = command_split(cl->line, cl->len, &cl->said);
-	const struct command *command;
-	const char *name, *nearest;
-	enum command_id id;
-	size_t nargs;
+	const char *name = line->words[0], *nearest;
+	const struct command *c;
 
 	if (wrong != NULL) {
 		client_error(cl, "%s", wrong);
 		return;
 	}
-	name = line->words[0];
-	nargs = line->nwords - 1;
-	id = command_find(name);
-	if (id == COMMANDS || commands[id].kind == COMMAND_LOCAL) {
+	cl->id = command_find(name);
+	c = &commands[cl->id];
+	if (cl->id == COMMANDS || c->kind == COMMAND_LOCAL) {
 		nearest = command_nearest(name);
 		if (nearest == NULL)
 			client_error(
@@ -777,21 +774,19 @@ command_run(struct client *cl, tstamp now)
 		else
 			client_error(cl, "unknown command %s; is %s meant?",
 			    name, nearest);
+	} else if (line->nwords - 1 < c->least ||
+	    (line->nwords - 1 > c->most && c->further[0] == '\0')) {
+		client_error(cl, "usage: %s%s", name, c->arguments);
+	} else if (!cl->again && c->kind == COMMAND_CHANGES &&
+	    !allow_change(cl, now)) {
 		return;
-	}
-	command = &commands[id];
-	if (nargs < command->least ||
-	    (nargs > command->most && command->further[0] == '\0'))
-		client_error(cl, "usage: %s%s", name, command->arguments);
-	else if (!cl->again && command->kind == COMMAND_CHANGES &&
-	    !allow_change(cl, now))
-		return;
-	else if (cl->again && runs[id].goes_on != NULL) {
+	} else if (cl->again && runs[cl->id].goes_on != NULL) {
 		cl->app = line->words[1];
 		cl->waits = WAIT_APPS;
-		cl->goes_on = runs[id].goes_on;
-	} else if (runs[id].run != NULL)
-		runs[id].run(cl);
-	else
-		steer_run(cl, id);
+		cl->goes_on = runs[cl->id].goes_on;
+	} else if (runs[cl->id].run != NULL) {
+		runs[cl->id].run(cl);
+	} else {
+		steer_run(cl);
+	}
 }

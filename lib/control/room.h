@@ -357,6 +357,7 @@ struct client {
 	size_t len; /* of what has come; then, of the line without newline */
 	bool again; /* another program of the daemon's has run the command */
 	struct command_line said; /* in the line */
+	enum command_id id; /* of the command in it */
 	const char *app; /* of status and wait; NULL: all */
 	struct targets *targets; /* of what it waits for; owned; or NULL */
 	bool (*goes_on)(struct client *, struct progress *out);
@@ -454,7 +455,7 @@ const struct group *target_subject(
     const struct supervisor *s, char *const *words);
 
 /* Does what a command wants; the answer is one line, when it is done. */
-void steer_run(struct client *cl, enum command_id id);
+void steer_run(struct client *cl);
 
 /* --- command.c: the commands of the socket, see apppoolctl(8) ------------ */
 

@@ -248,7 +248,7 @@ restart_goes_on(struct client *cl, struct progress *out)
 	struct progress ready = { .what = "ready" };
 	const struct target *first = &all->list[0];
 	char count[40] = "";
-	bool coming = false, back = strcmp(cl->said.words[0], "rollback") == 0;
+	bool coming = false, back = cl->id == COMMAND_ROLLBACK;
 	size_t failed = 0;
 	struct text reasons;
 
@@ -295,13 +295,11 @@ restart_goes_on(struct client *cl, struct progress *out)
 }
 
 static bool
-steer_rollback(
-    struct client *cl, struct group *g, enum process_end none, tstamp now)
+steer_rollback(struct client *cl, struct group *g, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
 	bool canary;
 
-	(void)none;
 	if (a->phase != APP_RUNNING) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 	} else if (!group_roll_back(g, now)) {
@@ -332,10 +330,11 @@ steer_rollback(
 }
 
 static bool
-steer_restart(struct client *cl, tstamp now)
+steer_restart(struct client *cl, struct group *g, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
 
+	(void)g;
 	for (size_t i = 0; i < cl->targets->len; i++) {
 		const struct target *t = &cl->targets->list[i];
 		const struct app *a = &p->apps[t->app];
@@ -392,12 +391,13 @@ detach_goes_on(struct client *cl, struct progress *out)
 }
 
 static bool
-steer_detach(struct client *cl, tstamp now)
+steer_detach(struct client *cl, struct group *g, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
 	struct target *t = &cl->targets->list[0];
 	const struct process *x;
 
+	(void)g;
 	if (t->process == ILIST_NONE) {
 		client_error(cl,
 		    "%s is an app: detach takes the identifier of a worker, "
@@ -455,13 +455,11 @@ resize_goes_on(struct client *cl, struct progress *out)
 }
 
 static bool
-steer_resize(
-    struct client *cl, struct group *g, enum process_end none, tstamp now)
+steer_resize(struct client *cl, struct group *g, tstamp now)
 {
 	char why[SIZE_WHY];
 	uint64_t size[2];
 
-	(void)none;
 	for (int i = 0; i < 2; i++) {
 		const char *word = cl->said.words[2 + i];
 
@@ -526,9 +524,11 @@ hold_goes_on(struct client *cl, struct progress *out)
 
 /* An app that is drained already is waited for. */
 static bool
-steer_hold(struct client *cl, struct group *g, enum process_end why, tstamp now)
+steer_hold(struct client *cl, struct group *g, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
+	const enum process_end why =
+	    cl->id == COMMAND_DRAIN ? END_DRAINED : END_STOPPED;
 
 	if (why == END_STOPPED ||
 	    (a->phase == APP_RUNNING && a->leaving.soon != END_STOPPED)) {
@@ -574,10 +574,10 @@ run_goes_on(struct client *cl, struct progress *out)
 
 /* An app that was held for this reason runs again, or does already. */
 static bool
-steer_resume(
-    struct client *cl, struct group *g, enum process_end why, tstamp now)
+steer_resume(struct client *cl, struct group *g, tstamp now)
 {
-	const bool resume = why == END_DRAINED;
+	const bool resume = cl->id == COMMAND_RESUME;
+	const enum process_end why = resume ? END_DRAINED : END_STOPPED;
 	const bool soon = g->hold.close.at != TSTAMP_NEVER;
 
 	if (soon         ? g->hold.why != why
@@ -601,61 +601,48 @@ steer_resume(
 }
 
 void
-steer_run(struct client *cl, enum command_id id)
+steer_run(struct client *cl)
 {
 	/*
-	 * A command is for targets, or for one app, whose name comes first.
+	 * A command is for one app, whose name comes first, or for targets.
 	 * True: the client waits as long as goes_on says so.
 	 */
 	static const struct {
 		bool (*goes_on)(struct client *, struct progress *);
-		bool (*targets)(struct client *, tstamp);
-		bool (*app)(
-		    struct client *, struct group *, enum process_end, tstamp);
-		enum process_end why; /* it is, or was, held */
+		bool (*begin)(struct client *, struct group *, tstamp);
+		bool targets; /* and no group */
 	} steers[COMMANDS] = {
-		[COMMAND_DETACH] = { detach_goes_on, .targets = steer_detach },
-		[COMMAND_DRAIN] = { hold_goes_on, NULL, steer_hold,
-		    END_DRAINED },
-		[COMMAND_RESIZE] = { resize_goes_on, .app = steer_resize },
-		[COMMAND_RESTART] = { restart_goes_on,
-		    .targets = steer_restart },
-		[COMMAND_RESUME] = { run_goes_on, NULL, steer_resume,
-		    END_DRAINED },
-		[COMMAND_ROLLBACK] = { restart_goes_on, .app = steer_rollback },
-		[COMMAND_START] = { run_goes_on, NULL, steer_resume,
-		    END_STOPPED },
-		[COMMAND_STOP] = { hold_goes_on, NULL, steer_hold,
-		    END_STOPPED },
+		[COMMAND_DETACH] = { detach_goes_on, steer_detach, true },
+		[COMMAND_DRAIN] = { hold_goes_on, steer_hold, false },
+		[COMMAND_RESIZE] = { resize_goes_on, steer_resize, false },
+		[COMMAND_RESTART] = { restart_goes_on, steer_restart, true },
+		[COMMAND_RESUME] = { run_goes_on, steer_resume, false },
+		[COMMAND_ROLLBACK] = { restart_goes_on, steer_rollback, false },
+		[COMMAND_START] = { run_goes_on, steer_resume, false },
+		[COMMAND_STOP] = { hold_goes_on, steer_hold, false },
 	};
-	const bool app = steers[id].app != NULL;
+	const bool targets = steers[cl->id].targets;
 	char **words = cl->said.words + 1;
 	char *const name[] = { words[0], NULL };
 	struct supervisor *s = cl->all->sup;
-	const tstamp now = loop_now(&s->loop);
 	const struct target *t;
-	bool waits = false;
 
-	assert(app || steers[id].targets != NULL);
+	assert(steers[cl->id].begin != NULL);
 	if (cl->again) {
 		cl->waits = WAIT_APPS;
-		cl->goes_on = steers[id].goes_on;
+		cl->goes_on = steers[cl->id].goes_on;
 		return;
 	}
 	if (s->stopping)
 		client_error(cl, "the daemon is stopping");
 	if (s->stopping || !client_may_wait(cl) ||
-	    !target_choose(cl, app ? name : words))
+	    !target_choose(cl, targets ? words : name))
 		return;
 	t = cl->targets->list;
-	if (!app)
-		waits = steers[id].targets(cl, now);
-	else if (t->process == ILIST_NONE)
-		waits =
-		    steers[id].app(cl, s->groups[t->app], steers[id].why, now);
-	else
+	if (!targets && t->process != ILIST_NONE)
 		client_error(cl, "%s is a worker of %s; this takes an app",
 		    words[0], t->name);
-	if (waits)
-		client_wait_while(cl, steers[id].goes_on);
+	else if (steers[cl->id].begin(cl, targets ? NULL : s->groups[t->app],
+		     loop_now(&s->loop)))
+		client_wait_while(cl, steers[cl->id].goes_on);
 }
