@@ -146,15 +146,6 @@ client_wait(struct client *cl)
 
 /* --- the answer --------------------------------------------------------- */
 
-static void
-client_tell_as(struct client *cl, const char *key, const char *text)
-{
-	emit_object(&cl->json);
-	emit_put_string(&cl->json, key, text);
-	emit_object_end(&cl->json);
-	text_puts(&cl->out, "\n");
-}
-
 void
 client_tell(struct client *cl, const char *fmt, ...)
 {
@@ -169,8 +160,12 @@ client_tell(struct client *cl, const char *fmt, ...)
 		cl->out.failed = true;
 		return;
 	}
-	if (cl->said.json)
-		client_tell_as(cl, "message", text);
+	if (cl->said.json) {
+		emit_object(&cl->json);
+		emit_put_string(&cl->json, "message", text);
+		emit_object_end(&cl->json);
+		text_puts(&cl->out, "\n");
+	}
 	/* Each line is escaped on its own: the newlines stay. */
 	for (line = text; *line != '\0' && !cl->said.json;) {
 		size_t n = strcspn(line, "\n");

@@ -47,7 +47,7 @@ enum form {
 	FORM_OBJECT, /* of the figures up to FORM_END */
 	FORM_END,
 	FORM_STRINGS, /* a list of strings of the snapshot */
-	FORM_SPANS, /* an object of percentiles */
+	FORM_WINDOW, /* an object of its percentiles */
 	FORM_ENDS, /* an object of reasons */
 	FORM_KEEPERS, /* a list of objects */
 	FORM_OUTPUT, /* a list of objects */
@@ -177,23 +177,21 @@ static const struct figure app_figures[] = {
 	{ A("sockets_restored", UINT64, 0, restored) },
 	{ A("min_processes", UINT32, 0, options.min_processes), "min_processes",
 	    "Processes that are kept." },
-	{ A("max_processes", UINT32, 0, sizes.max_processes), "max_processes",
+	{ A("max_processes", UINT32, 0, options.max_processes), "max_processes",
 	    "Ceiling of the app." },
 	AUTO(A),
 	{ A("resized", BOOL, 0, size.set) },
 	{ A("file_min_processes", UINT32, HAS_RESIZED, size.of_file.min) },
 	{ A("file_max_processes", UINT32, HAS_RESIZED, size.of_file.max) },
-	{ A("processes", UINT32, 0, sizes.processes) },
-	{ A("starting", UINT32, 0, sizes.in_state[PROCESS_STARTING]),
-	    "processes", "Processes by state.", "state" },
-	{ A("idle", UINT32, 0, sizes.in_state[PROCESS_IDLE]), IN_STATE },
-	{ A("active", UINT32, 0, sizes.in_state[PROCESS_ACTIVE]), IN_STATE },
-	{ A("detached", UINT32, 0, sizes.in_state[PROCESS_DETACHED]),
-	    IN_STATE },
-	{ A("retiring", UINT32, 0, sizes.in_state[PROCESS_RETIRING]),
-	    IN_STATE },
-	{ A("stopping", UINT32, 0, sizes.stopping), IN_STATE },
-	{ A("stuck", UINT32, 0, sizes.stuck), IN_STATE },
+	{ A("processes", UINT32, 0, processes) },
+	{ A("starting", UINT32, 0, in_state[PROCESS_STARTING]), "processes",
+	    "Processes by state.", "state" },
+	{ A("idle", UINT32, 0, in_state[PROCESS_IDLE]), IN_STATE },
+	{ A("active", UINT32, 0, in_state[PROCESS_ACTIVE]), IN_STATE },
+	{ A("detached", UINT32, 0, in_state[PROCESS_DETACHED]), IN_STATE },
+	{ A("retiring", UINT32, 0, in_state[PROCESS_RETIRING]), IN_STATE },
+	{ A("stopping", UINT32, 0, in_state[PROCESS_STOPPING]), IN_STATE },
+	{ A("stuck", UINT32, 0, stuck), IN_STATE },
 	{ A("rollout", OBJECT, HAS_ROLLOUT, rollout) },
 	{ A("generation", UINT32, 0, rollout.generation) },
 	{ A("done", UINT32, 0, rollout.done) },
@@ -238,7 +236,7 @@ static const struct figure app_figures[] = {
 	{ S("max_waiting", UINT32, figures.max_waiting) },
 	{ S("max_queue", UINT32, options.max_queue), "max_queue_connections",
 	    "Connections that may wait." },
-	{ S("prefetch", UINT32, prefetch) },
+	{ S("prefetch", UINT32, options.prefetch) },
 	{ S("parked", UINT32, figures.parked), "parked_connections",
 	    "Connections between two requests, or before the first." },
 	{ S("accepted", UINT64, figures.accepted), "connections_accepted_total",
@@ -259,8 +257,8 @@ static const struct figure app_figures[] = {
 	    "backlog_connections",
 	    "Connections in the kernel, not accepted yet." },
 	{ A("rate", DOUBLE, HAS_WINDOWS, measured.rate) },
-	{ A("queue_wait", SPANS, HAS_WINDOWS, measured.queue_wait) },
-	{ A("session_time", SPANS, HAS_WINDOWS, measured.session_time) },
+	{ A("queue_wait", WINDOW, HAS_WINDOWS, measured.queue_wait) },
+	{ A("session_time", WINDOW, HAS_WINDOWS, measured.session_time) },
 	{ A("target_wait", SPAN, HAS_SESSIONS | HAS_TARGET,
 	      options.target_wait),
 	    "target_wait_seconds",
@@ -352,7 +350,7 @@ static const struct figure worker_figures[] = {
 static const struct {
 	const char *name;
 	double share;
-} shares[STATUS_SHARES] = {
+} shares[] = {
 	{ "p50", 0.5 },
 	{ "p90", 0.9 },
 	{ "p99", 0.99 },
@@ -411,12 +409,8 @@ measure_app(const struct status *st, struct status_app *a)
 	}
 	a->has |= HAS_WINDOWS;
 	m->rate = window_rate(&app->queue_wait, g->since, now);
-	for (unsigned i = 0; i < STATUS_SHARES; i++) {
-		m->queue_wait[i] =
-		    window_share(&app->queue_wait, shares[i].share, now);
-		m->session_time[i] =
-		    window_share(&app->session_time, shares[i].share, now);
-	}
+	m->queue_wait = &app->queue_wait;
+	m->session_time = &app->session_time;
 }
 
 static void
@@ -519,10 +513,12 @@ put_value(struct status *st, enum form form, const void *p)
 			emit_string(j, s);
 		emit_array_end(j);
 		break;
-	case FORM_SPANS:
+	case FORM_WINDOW:
 		emit_object(j);
-		for (unsigned i = 0; i < STATUS_SHARES; i++)
-			emit_put_span(j, shares[i].name, ((const tspan *)p)[i]);
+		for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
+			emit_put_span(j, shares[i].name,
+			    window_share(*(const struct window *const *)p,
+				shares[i].share, loop_now(&st->sup->loop)));
 		emit_object_end(j);
 		break;
 	case FORM_ENDS:

@@ -121,14 +121,6 @@ struct status_template {
 	uint64_t rss; /* measured as it is written */
 };
 
-struct status_sizes {
-	uint32_t max_processes; /* of a job, min_processes */
-	uint32_t processes;
-	uint32_t stopping; /* those that are killed are, too */
-	uint32_t stuck;
-	uint32_t in_state[PROCESS_STATES];
-};
-
 struct status_rollout {
 	const char *state;
 	uint32_t generation;
@@ -155,16 +147,14 @@ struct status_limit {
 	struct limiter_figures locks;
 };
 
-#define STATUS_SHARES 4 /* percentiles, in figures.c */
-
 /* Measured as the app is written: */
 struct status_measured {
 	uint64_t backlog;
 	const char *no_backlog; /* why it cannot be known; or NULL */
 	double kept; /* percent of connections within target_wait */
 	double rate; /* connections that processes were given in a second */
-	tspan queue_wait[STATUS_SHARES];
-	tspan session_time[STATUS_SHARES];
+	const struct window *queue_wait;
+	const struct window *session_time;
 };
 
 struct status_app {
@@ -182,12 +172,13 @@ struct status_app {
 	tspan closing_in;
 	bool ready;
 	const char *handoff;
-	struct app_options options;
+	struct app_options options; /* as they are in force now */
 	struct group_resizing size;
 	struct status_auto autosize;
 	const char *accept_by; /* NULL: it is not accept */
-	struct status_sizes sizes;
-	uint32_t prefetch; /* in force now */
+	uint32_t processes;
+	uint32_t stuck;
+	uint32_t in_state[PROCESS_STATES]; /* the killed are stopping, too */
 	double load; /* percent */
 	double work; /* processes */
 	struct status_rollout rollout;

@@ -88,19 +88,19 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	const struct app *app = &p->apps[a->number];
 	const tstamp oldest = pool_waiting_since(p, a->number);
 	const tstamp gate = pool_start_gate(app);
-	struct status_sizes *sizes = &a->sizes;
 	struct status_rollout *r = &a->rollout;
 
 	a->state = app_state_name(app);
 	a->state_for = now - app->state.since;
 	a->options = app->options;
-	sizes->max_processes = app_has_jobs(app) ? app->options.min_processes
-						 : app->options.max_processes;
-	sizes->processes = app_processes(app);
-	sizes->stuck = app->stuck;
-	memcpy(sizes->in_state, app->in_state, sizeof(sizes->in_state));
-	sizes->stopping =
-	    app->in_state[PROCESS_STOPPING] + app->in_state[PROCESS_DYING];
+	if (app_has_jobs(app))
+		a->options.max_processes = app->options.min_processes;
+	if (!app_prefetches(app))
+		a->options.prefetch = 0;
+	a->processes = app_processes(app);
+	a->stuck = app->stuck;
+	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
+	a->in_state[PROCESS_STOPPING] += app->in_state[PROCESS_DYING];
 	a->load = app_load(app, now);
 	a->work = app_work(app, now);
 
@@ -120,7 +120,6 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->backoff = gate > now ? gate - now : 0;
 	a->idle_while_waiting = app_idle_waiting(app, now);
 	a->start_time = app->start_time;
-	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
 	a->need = app_has_need(app) ? app->promise.need : 0;
 	a->has |= (a->start_time > 0 ? HAS_START_TIME : 0) |
 	    (app->options.target_wait > 0 ? HAS_TARGET : 0) |
