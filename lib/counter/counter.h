@@ -222,10 +222,8 @@ struct lockers {
 	/* Of each line: */
 	struct locker_list ready[LOCKERS_LINES]; /* wait for their go */
 	struct locker_list dirty[LOCKERS_LINES]; /* have answers to be sent */
-	struct locker_list stalled; /* do not read; the longest first */
-	struct timer cut; /* cuts off the first of them */
 	struct timer more; /* set if a turn has left work for the next */
-	size_t pending; /* bytes of answers to them */
+	size_t pending; /* bytes of answers to clients that do not read */
 	tstamp started;
 	struct log_rate refused_rate;
 	struct log_rate memory_rate;

@@ -42,18 +42,16 @@
 #define STALL_MAX TSPAN_SECONDS(10)
 
 struct locker {
-	struct loop_io io; /* reads, unless stalled */
+	struct loop_io io; /* is read, unless stalled */
 	struct lockers *all;
 	TAILQ_ENTRY(locker) ready_next; /* if ready */
 	TAILQ_ENTRY(locker) dirty_next; /* if dirty */
-	TAILQ_ENTRY(locker) stalled_next; /* if stalled */
-	tstamp stalled_until; /* cut off then */
+	struct timer stall; /* set if stalled: cuts it off */
 	uint32_t number; /* in the counter */
 	enum lockers_line line;
 	bool tcp;
 	bool ready; /* waits for its go */
 	bool dirty; /* has answers to be sent */
-	bool stalled; /* does not read its answers; not ready */
 	bool unread; /* its socket may have more to be read */
 	/* An end or urgent data: a short read need not have read all. */
 	bool odd;
@@ -62,10 +60,12 @@ struct locker {
 	char *in; /* INPUT_MAX bytes, the beginning of a line; NULL: none */
 	size_t in_len;
 	struct text out; /* answers; without memory while there are none */
-	size_t pending; /* bytes of them in all->pending */
+	/* Bytes of them in all->pending; 0: it is not stalled, but reads. */
+	size_t pending;
 };
 
 static void locker_ready(struct loop_io *io, uint32_t events, tstamp now);
+static void locker_cut_off(struct timer *t, tstamp now);
 
 /* --- work that waits ---------------------------------------------------- */
 
@@ -186,6 +186,7 @@ lockers_add(
 	cl->line = line;
 	cl->tcp = tcp;
 	text_init(&cl->out, LOCKERS_PENDING_MAX);
+	timer_init(&cl->stall, locker_cut_off);
 	cl->io = (struct loop_io){ .fd = fd, .ready = locker_ready };
 	if (loop_set(all->loop, &cl->io, READING) == -1)
 		goto fail;
@@ -205,14 +206,9 @@ fail:
 static void
 locker_forget(struct locker *cl)
 {
-	struct lockers *all = cl->all;
-
-	if (cl->stalled) {
-		all->pending -= cl->pending;
-		cl->pending = 0;
-		TAILQ_REMOVE(&all->stalled, cl, stalled_next);
-		cl->stalled = false;
-	}
+	cl->all->pending -= cl->pending;
+	cl->pending = 0;
+	timer_set(&cl->all->loop->timers, &cl->stall, TSTAMP_NEVER);
 	text_fini(&cl->out);
 	text_init(&cl->out, LOCKERS_PENDING_MAX);
 }
@@ -238,8 +234,9 @@ locker_close(struct locker *cl, tstamp now)
 /* --- sending ------------------------------------------------------------ */
 
 static void
-locker_cut_off(struct locker *cl, tstamp now)
+locker_cut_off(struct timer *t, tstamp now)
 {
+	struct locker *cl = TIMER_OWNER(t, struct locker, stall);
 	struct lockers *all = cl->all;
 
 	all->counter.figures->failed_sends++;
@@ -257,18 +254,14 @@ locker_stall(struct locker *cl, size_t sent, tstamp now)
 	locker_unready(cl);
 	memmove(cl->out.data, cl->out.data + sent, cl->out.len - sent);
 	cl->out.len -= sent;
+	if (cl->pending == 0)
+		timer_set(&all->loop->timers, &cl->stall, now + STALL_MAX);
 	all->pending += cl->out.len - cl->pending;
 	cl->pending = cl->out.len;
-	if (!cl->stalled) {
-		cl->stalled = true;
-		cl->stalled_until = now + STALL_MAX;
-		TAILQ_INSERT_TAIL(&all->stalled, cl, stalled_next);
-		timer_advance(&all->loop->timers, &all->cut, cl->stalled_until);
-	}
 	if (all->pending <= LOCKERS_PENDING_MAX &&
 	    loop_set(all->loop, &cl->io, STALLED) == 0)
 		return;
-	locker_cut_off(cl, now);
+	locker_cut_off(&cl->stall, now);
 }
 
 static void
@@ -316,19 +309,6 @@ lockers_waits_due(struct timer *t, tstamp now)
 
 	counter_tick(&all->counter, now);
 	lockers_settle(all);
-}
-
-static void
-lockers_cut_due(struct timer *t, tstamp now)
-{
-	struct lockers *all = TIMER_OWNER(t, struct lockers, cut);
-	struct locker *cl;
-
-	while ((cl = TAILQ_FIRST(&all->stalled)) != NULL &&
-	    cl->stalled_until <= now)
-		locker_cut_off(cl, now);
-	if (cl != NULL)
-		timer_set(&all->loop->timers, t, cl->stalled_until);
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -449,7 +429,7 @@ locker_serve(struct locker *cl, tstamp now)
 	unsigned cost = 0;
 
 	locker_unready(cl);
-	if (cl->stalled) {
+	if (cl->pending > 0) {
 		locker_flush(cl, now);
 		return COST_SEND;
 	}
@@ -535,7 +515,6 @@ lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
 		.loop = loop,
 		.closer = closer,
 		.lockers = calloc(limits->clients, sizeof(struct locker *)),
-		.stalled = TAILQ_HEAD_INITIALIZER(all->stalled),
 		.started = now,
 	};
 	for (int line = 0; line < LOCKERS_LINES; line++) {
@@ -543,7 +522,6 @@ lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
 		TAILQ_INIT(&all->dirty[line]);
 	}
 	timer_init(&all->waits, lockers_waits_due);
-	timer_init(&all->cut, lockers_cut_due);
 	timer_init(&all->more, NULL); /* lockers_turn() follows */
 	if (all->lockers != NULL &&
 	    counter_init(&all->counter, limits, figures, now))
@@ -559,7 +537,6 @@ lockers_fini(struct lockers *all, tstamp now)
 		if (all->lockers[n] != NULL)
 			locker_close(all->lockers[n], now);
 	timer_set(&all->loop->timers, &all->waits, TSTAMP_NEVER);
-	timer_set(&all->loop->timers, &all->cut, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->more, TSTAMP_NEVER);
 	free(all->lockers);
 	counter_fini(&all->counter);

@@ -248,12 +248,11 @@ TEST(a_client_that_reads_late_loses_no_answer)
 	say_often(0, "STATS FULL\n", 400);
 	for (unsigned i = 0; i < 1000 && lines[0] < answers; i++) {
 		(void)turn_on();
-		stalled = stalled || !TAILQ_EMPTY(&all.stalled);
+		stalled = stalled || all.pending > 0;
 		(void)heard(0);
 	}
 	CHECK(stalled);
 	CHECK_EQ(answers, lines[0]);
-	CHECK(TAILQ_EMPTY(&all.stalled));
 	CHECK_EQ(0, all.pending);
 	say(0, "RELEASE\n");
 	(void)turn_on();
