@@ -22,18 +22,27 @@ key_compare(const struct counter_key *a, const struct counter_key *b)
 	return memcmp(a->text, b->text, a->len);
 }
 
-static int
-wait_compare(const struct counter_entry *a, const struct counter_entry *b)
+static struct counter_entry *
+counter_newest(struct counter_client *cl)
 {
+	return &cl->entries[cl->depth - 1];
+}
+
+static int
+wait_compare(struct counter_client *one, struct counter_client *other)
+{
+	const struct counter_entry *a = counter_newest(one);
+	const struct counter_entry *b = counter_newest(other);
+
 	if (a->state != b->state)
 		return a->state < b->state ? -1 : 1;
 	if (a->workers != b->workers)
 		return a->workers < b->workers ? -1 : 1;
-	return a->turn < b->turn ? -1 : a->turn > b->turn;
+	return one->turn < other->turn ? -1 : one->turn > other->turn;
 }
 
 RB_GENERATE_STATIC(counter_keys, counter_key, node, key_compare)
-RB_GENERATE_STATIC(counter_waits, counter_entry, wait, wait_compare)
+RB_GENERATE_STATIC(counter_waits, counter_client, wait, wait_compare)
 
 /* --- keys ----------------------------------------------------------------- */
 
@@ -74,12 +83,9 @@ static size_t
 counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 {
 	size_t used = 0, clients = l->clients;
-	size_t entries = clients * COUNTER_STACK;
 
 	LAYOUT_CARVE(c->clients, memory, &used, clients);
-	LAYOUT_CARVE(c->entries, memory, &used, entries);
-	LAYOUT_CARVE(c->client_links, memory, &used, clients);
-	LAYOUT_CARVE(c->entry_links, memory, &used, entries);
+	LAYOUT_CARVE(c->links, memory, &used, clients);
 	LAYOUT_CARVE(c->replies, memory, &used, clients + COUNTER_STACK);
 	deadlines_carve(&c->waits, memory, &used, l->clients);
 	return used;
@@ -162,128 +168,106 @@ counter_next_reply(struct counter *c, struct counter_reply *out)
 
 /* --- entries -------------------------------------------------------------- */
 
-static uint32_t
-counter_entry_at(const struct counter *c, uint32_t client, unsigned depth)
-{
-	return client * COUNTER_STACK + c->clients[client].stack[depth];
-}
-
-static uint32_t
-counter_newest(const struct counter *c, uint32_t client)
-{
-	return counter_entry_at(c, client, c->clients[client].depth - 1u);
-}
-
-static bool
-counter_waits(const struct counter_entry *e)
-{
-	return e->state == COUNTER_ME || e->state == COUNTER_ANY;
-}
-
 /* How long the entry has been held, or has waited, in microseconds. */
 static uint64_t
-counter_age(const struct counter *c, uint32_t entry)
+counter_age(const struct counter *c, const struct counter_entry *e)
 {
-	return (uint64_t)(c->now - c->entries[entry].since) / 1000;
+	return (uint64_t)(c->now - e->since) / 1000;
 }
 
-/* A new entry, on top of the stack; it is to be locked or enqueued. */
 static uint32_t
-counter_push(struct counter *c, uint32_t client, struct counter_key *key,
-    uint32_t workers)
+counter_number(const struct counter *c, const struct counter_client *cl)
 {
-	struct counter_client *cl = &c->clients[client];
-	uint32_t n = counter_entry_at(c, client, cl->depth);
+	return (uint32_t)(cl - c->clients);
+}
 
+/* A new entry, the newest; it is to be locked or enqueued. */
+static void
+counter_push(struct counter *c, struct counter_client *cl,
+    struct counter_key *key, uint32_t workers)
+{
 	assert(cl->depth < COUNTER_STACK);
-	cl->depth++;
-	c->entries[n].since = c->now;
-	c->entries[n].key = key;
-	c->entries[n].workers = workers;
-	return n;
+	cl->entries[cl->depth++] = (struct counter_entry){
+		.since = c->now, .key = key, .workers = workers
+	};
 }
 
 static void
-counter_pop(struct counter *c, uint32_t entry)
+counter_pop(struct counter_client *cl, struct counter_entry *e)
 {
-	struct counter_client *cl = &c->clients[entry / COUNTER_STACK];
-	uint8_t slot = (uint8_t)(entry % COUNTER_STACK);
-	unsigned i = 0;
-
-	while (cl->stack[i] != slot)
-		i++;
+	memmove(e, e + 1, (char *)counter_newest(cl) - (char *)e);
 	cl->depth--;
-	for (; i < cl->depth; i++)
-		cl->stack[i] = cl->stack[i + 1];
-	cl->stack[i] = slot;
-	c->entries[entry].state = COUNTER_FREE;
 }
 
-/* The entry waits, behind all who wait for its key under the same limit. */
+/* The client waits, behind all who wait for the key under the same limit. */
 static void
-counter_enqueue(struct counter *c, uint32_t entry, bool any, tspan timeout)
+counter_enqueue(
+    struct counter *c, struct counter_client *cl, bool any, tspan timeout)
 {
-	struct counter_entry *e = &c->entries[entry];
+	const uint32_t client = counter_number(c, cl);
+	struct counter_entry *e = counter_newest(cl);
 
 	e->state = any ? COUNTER_ANY : COUNTER_ME;
-	e->turn = c->nwaits++;
-	(void)RB_INSERT(counter_waits, &e->key->waits, e);
+	cl->turn = c->nwaits++;
+	(void)RB_INSERT(counter_waits, &e->key->waits, cl);
 	if (any)
-		ilist_push_back(&e->key->any, c->entry_links, entry);
+		ilist_push_back(&e->key->any, c->links, client);
 	e->key->waiters++;
-	deadlines_set(
-	    &c->waits, entry / COUNTER_STACK, tstamp_add(c->now, timeout));
+	deadlines_set(&c->waits, client, tstamp_add(c->now, timeout));
 	c->figures->waiting++;
 }
 
 static void
-counter_dequeue(struct counter *c, uint32_t entry)
+counter_dequeue(struct counter *c, struct counter_client *cl)
 {
-	struct counter_entry *e = &c->entries[entry];
+	const uint32_t client = counter_number(c, cl);
+	struct counter_entry *e = counter_newest(cl);
 
-	(void)RB_REMOVE(counter_waits, &e->key->waits, e);
+	(void)RB_REMOVE(counter_waits, &e->key->waits, cl);
 	if (e->state == COUNTER_ANY)
-		ilist_remove(&e->key->any, c->entry_links, entry);
+		ilist_remove(&e->key->any, c->links, client);
 	e->key->waiters--;
-	deadlines_set(&c->waits, entry / COUNTER_STACK, TSTAMP_NEVER);
+	deadlines_set(&c->waits, client, TSTAMP_NEVER);
 	c->figures->waiting--;
 }
 
-/* The entry holds a place, which is among the holders of its key. */
+/* The client holds a place, which is among the holders of its key. */
 static void
-counter_lock(struct counter *c, uint32_t entry)
+counter_lock(struct counter *c, struct counter_client *cl)
 {
-	struct counter_entry *e = &c->entries[entry];
+	struct counter_entry *e = counter_newest(cl);
 
 	e->state = COUNTER_HELD;
 	e->since = c->now;
 	c->figures->held++;
 	c->figures->acquired++;
-	counter_say(c, entry / COUNTER_STACK, COUNTER_LOCKED);
+	counter_say(c, counter_number(c, cl), COUNTER_LOCKED);
 }
 
 /* --- ends ----------------------------------------------------------------- */
 
 static void
-counter_withdraw(struct counter *c, uint32_t entry)
+counter_withdraw(struct counter *c, struct counter_client *cl)
 {
-	struct counter_key *key = c->entries[entry].key;
+	struct counter_key *key = counter_newest(cl)->key;
 
-	counter_dequeue(c, entry);
-	counter_pop(c, entry);
+	counter_dequeue(c, cl);
+	counter_pop(cl, counter_newest(cl));
 	key_drop(c, key);
 }
 
 /* The first of the clients that may have the place of a holder; or NULL. */
-static struct counter_entry *
+static struct counter_client *
 counter_heir(struct counter_key *k, enum counter_state state)
 {
-	struct counter_entry least = { .state = (uint8_t)state,
-		.workers = k->holders };
-	struct counter_entry *e = RB_NFIND(counter_waits, &k->waits, &least);
+	struct counter_client least = { .depth = 1,
+		.entries[0] = {
+		    .state = (uint8_t)state, .workers = k->holders } };
+	struct counter_client *cl = RB_NFIND(counter_waits, &k->waits, &least);
+	const struct counter_entry *e = cl == NULL ? NULL : counter_newest(cl);
 
 	return e != NULL && e->state == state && e->workers == k->holders
-	    ? e
+	    ? cl
 	    : NULL;
 }
 
@@ -291,21 +275,19 @@ counter_heir(struct counter_key *k, enum counter_state state)
 static void
 counter_hand_over(struct counter *c, struct counter_key *k, bool also_any)
 {
-	struct counter_entry *e = counter_heir(k, COUNTER_ME);
-	uint32_t heir;
+	struct counter_client *heir = counter_heir(k, COUNTER_ME);
+	uint64_t *time = &c->figures->me_time;
 
-	if (e == NULL && also_any)
-		e = counter_heir(k, COUNTER_ANY);
-	if (e == NULL) {
+	if (heir == NULL && also_any) {
+		heir = counter_heir(k, COUNTER_ANY);
+		time = &c->figures->any_time;
+	}
+	if (heir == NULL) {
 		k->holders--;
 		key_drop(c, k);
 		return;
 	}
-	heir = (uint32_t)(e - c->entries);
-	if (e->state == COUNTER_ME)
-		c->figures->me_time += counter_age(c, heir);
-	else
-		c->figures->any_time += counter_age(c, heir);
+	*time += counter_age(c, counter_newest(heir));
 	counter_dequeue(c, heir);
 	counter_lock(c, heir);
 }
@@ -315,35 +297,37 @@ counter_hand_over(struct counter *c, struct counter_key *k, bool also_any)
  * wait for the result are told that it is there.
  */
 static void
-counter_unlock(struct counter *c, uint32_t entry, bool released)
+counter_unlock(struct counter *c, struct counter_client *cl,
+    struct counter_entry *e, bool released)
 {
-	struct counter_key *key = c->entries[entry].key;
-	const struct ilist *any = &key->any;
-	uint32_t n;
-	uint64_t worked = counter_age(c, entry);
+	struct counter_key *key = e->key;
+	const uint64_t worked = counter_age(c, e);
 
 	c->figures->processing_time += worked;
 	c->figures->processed++;
 	c->figures->held--;
-	counter_pop(c, entry);
-	while (released && !ilist_empty(any)) {
-		n = any->first;
-		c->figures->good_time += counter_age(c, n);
+	counter_pop(cl, e);
+	while (released && !ilist_empty(&key->any)) {
+		const uint32_t n = key->any.first;
+		struct counter_client *waiter = &c->clients[n];
+
+		c->figures->good_time += counter_age(c, counter_newest(waiter));
 		c->figures->gained_time += worked;
-		counter_dequeue(c, n);
-		counter_pop(c, n);
-		counter_say(c, n / COUNTER_STACK, COUNTER_DONE);
+		counter_dequeue(c, waiter);
+		counter_pop(waiter, counter_newest(waiter));
+		counter_say(c, n, COUNTER_DONE);
 	}
 	counter_hand_over(c, key, !released);
 }
 
 static void
-counter_end(struct counter *c, uint32_t entry, bool released)
+counter_end(struct counter *c, struct counter_client *cl,
+    struct counter_entry *e, bool released)
 {
-	if (counter_waits(&c->entries[entry]))
-		counter_withdraw(c, entry);
+	if (e->state != COUNTER_HELD)
+		counter_withdraw(c, cl);
 	else
-		counter_unlock(c, entry, released);
+		counter_unlock(c, cl, e, released);
 }
 
 /* --- clients -------------------------------------------------------------- */
@@ -352,7 +336,6 @@ uint32_t
 counter_opened(struct counter *c, bool own, tstamp now)
 {
 	uint32_t n = c->free_clients.first;
-	struct counter_client *cl;
 
 	counter_at(c, now);
 	if ((!own && c->figures->clients >= c->ceilings.clients) ||
@@ -361,12 +344,9 @@ counter_opened(struct counter *c, bool own, tstamp now)
 	if (n == ILIST_NONE)
 		n = c->nclients++;
 	else
-		ilist_remove(&c->free_clients, c->client_links, n);
-	cl = &c->clients[n];
-	*cl = (struct counter_client){ .open = true, .own = own };
+		ilist_remove(&c->free_clients, c->links, n);
+	c->clients[n] = (struct counter_client){ .open = true, .own = own };
 	c->figures->clients += !own;
-	for (unsigned i = 0; i < COUNTER_STACK; i++)
-		cl->stack[i] = (uint8_t)i;
 	return n;
 }
 
@@ -378,17 +358,17 @@ counter_closed(struct counter *c, uint32_t client, tstamp now)
 	assert(cl->open);
 	counter_at(c, now);
 	while (cl->depth > 0)
-		counter_end(c, counter_newest(c, client), false);
+		counter_end(c, cl, counter_newest(cl), false);
 	cl->open = false;
 	c->figures->clients -= !cl->own;
-	ilist_push_front(&c->free_clients, c->client_links, client);
+	ilist_push_front(&c->free_clients, c->links, client);
 }
 
 void
 counter_acquire(struct counter *c, uint32_t client,
     const struct counter_request *r, tstamp now)
 {
-	const struct counter_client *cl = &c->clients[client];
+	struct counter_client *cl = &c->clients[client];
 	const uint32_t most = cl->own ? c->limits.keys : c->ceilings.keys;
 	struct counter_key wanted = { .len = r->len, .text = r->key };
 	uint32_t holders = 0, waiters = 0;
@@ -396,8 +376,7 @@ counter_acquire(struct counter *c, uint32_t client,
 
 	assert(cl->open && r->len > 0 && r->len <= COUNTER_KEY_MAX);
 	counter_at(c, now);
-	if (cl->depth > 0 &&
-	    counter_waits(&c->entries[counter_newest(c, client)])) {
+	if (cl->depth > 0 && counter_newest(cl)->state != COUNTER_HELD) {
 		c->figures->lock_while_waiting++;
 		counter_say(c, client, COUNTER_WAIT_FOR_RESPONSE);
 		return;
@@ -421,12 +400,13 @@ counter_acquire(struct counter *c, uint32_t client,
 	} else if (holders < r->workers) {
 		/* A place is free, and may be the first of a new key. */
 		key->holders++;
-		counter_lock(c, counter_push(c, client, key, r->workers));
+		counter_push(c, cl, key, r->workers);
+		counter_lock(c, cl);
 	} else if (r->timeout <= 0) {
 		counter_say(c, client, COUNTER_TIMEOUT);
 	} else {
-		counter_enqueue(c, counter_push(c, client, key, r->workers),
-		    r->any, r->timeout);
+		counter_push(c, cl, key, r->workers);
+		counter_enqueue(c, cl, r->any, r->timeout);
 	}
 }
 
@@ -434,19 +414,19 @@ void
 counter_release(
     struct counter *c, uint32_t client, const char *key, size_t len, tstamp now)
 {
-	const struct counter_client *cl = &c->clients[client];
+	struct counter_client *cl = &c->clients[client];
 	const struct counter_key wanted = { .len = len, .text = key };
 	unsigned left = cl->depth;
 
 	assert(cl->open);
 	counter_at(c, now);
 	while (left-- > 0) {
-		uint32_t n = counter_entry_at(c, client, left);
+		struct counter_entry *e = &cl->entries[left];
 
-		if (len != 0 && key_compare(c->entries[n].key, &wanted) != 0)
+		if (len != 0 && key_compare(e->key, &wanted) != 0)
 			continue;
 		c->figures->releases++;
-		counter_end(c, n, true);
+		counter_end(c, cl, e, true);
 		counter_say(c, client, COUNTER_RELEASED);
 		return;
 	}
@@ -459,13 +439,14 @@ counter_release(
 void
 counter_tick(struct counter *c, tstamp now)
 {
-	uint32_t client, n;
+	struct counter_client *cl;
+	uint32_t client;
 
 	counter_at(c, now);
 	while (deadlines_first(&c->waits, &client) <= now) {
-		n = counter_newest(c, client);
-		c->figures->wasted_time += counter_age(c, n);
-		counter_withdraw(c, n);
+		cl = &c->clients[client];
+		c->figures->wasted_time += counter_age(c, counter_newest(cl));
+		counter_withdraw(c, cl);
 		counter_say(c, client, COUNTER_TIMEOUT);
 	}
 }

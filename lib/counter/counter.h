@@ -43,27 +43,27 @@ struct counter_limits {
 };
 
 enum counter_state {
-	COUNTER_FREE,
 	COUNTER_HELD,
 	COUNTER_ME, /* waits for a place of its own */
 	COUNTER_ANY, /* waits for the result of any holder */
 };
 
-/* A lock, or a wait for one: number client * COUNTER_STACK + 0 … 3. */
+/* A lock, or a wait for one. */
 struct counter_entry {
 	tstamp since; /* held, or waiting, since then */
 	struct counter_key *key;
 	uint32_t workers; /* limit of its request */
 	uint8_t state; /* enum counter_state */
-	uint64_t turn; /* of an entry that waits: the number of its wait */
-	RB_ENTRY(counter_entry) wait; /* likewise */
 };
 
+/* The newest entry alone may wait. */
 struct counter_client {
 	bool open;
 	bool own; /* of the daemon: the ceilings are not for it */
 	uint8_t depth; /* entries */
-	uint8_t stack[COUNTER_STACK]; /* oldest first; the rest is free ones */
+	struct counter_entry entries[COUNTER_STACK]; /* oldest first */
+	uint64_t turn; /* if it waits: the number of its wait */
+	RB_ENTRY(counter_client) wait; /* likewise */
 };
 
 /*
@@ -78,8 +78,8 @@ struct counter_key {
 	RB_ENTRY(counter_key) node;
 	uint32_t holders;
 	uint32_t waiters;
-	/* Entries that wait, by kind and limit; the longest waiting first. */
-	RB_HEAD(counter_waits, counter_entry) waits;
+	/* Clients that wait, by kind and limit; the longest waiting first. */
+	RB_HEAD(counter_waits, counter_client) waits;
 	struct ilist any; /* those that wait for any result, oldest first */
 	size_t len; /* bytes of its text */
 	const char *text; /* behind the struct */
@@ -108,9 +108,7 @@ struct counter {
 	struct counter_limits ceilings; /* at most those; who is there stays */
 	void *memory; /* of the tables, which counter_fini() frees */
 	struct counter_client *clients;
-	struct counter_entry *entries;
-	struct ilink *client_links; /* the free list */
-	struct ilink *entry_links; /* the queues */
+	struct ilink *links; /* of clients: the free list, and the queues */
 	RB_HEAD(counter_keys, counter_key) keys; /* by their text */
 	struct counter_reply *replies;
 	uint32_t first_reply;

@@ -19,8 +19,11 @@ key_order(const struct counter_key *a, const struct counter_key *b)
 }
 
 static int
-wait_order(const struct counter_entry *a, const struct counter_entry *b)
+wait_order(const struct counter_client *one, const struct counter_client *other)
 {
+	const struct counter_entry *a = &one->entries[one->depth - 1];
+	const struct counter_entry *b = &other->entries[other->depth - 1];
+
 	if (a->state != b->state)
 		return a->state < b->state ? -1 : 1;
 	if (a->workers != b->workers)
@@ -29,7 +32,7 @@ wait_order(const struct counter_entry *a, const struct counter_entry *b)
 }
 
 RB_GENERATE_STATIC(counter_keys, counter_key, node, key_order)
-RB_GENERATE_STATIC(counter_waits, counter_entry, wait, wait_order)
+RB_GENERATE_STATIC(counter_waits, counter_client, wait, wait_order)
 
 /*
  * Checks that those who wait for the key are in order of kind, limit and age,
@@ -38,26 +41,28 @@ RB_GENERATE_STATIC(counter_waits, counter_entry, wait, wait_order)
 static uint32_t
 counter_check_waits(const struct counter *c, struct counter_key *key)
 {
-	struct counter_entry *e, *last = NULL;
+	struct counter_client *cl, *last = NULL;
+	const struct counter_entry *e;
 	tstamp before = INT64_MIN;
 	uint32_t n = 0, any = 0, prev = ILIST_NONE;
 
-	RB_FOREACH(e, counter_waits, &key->waits) {
+	RB_FOREACH(cl, counter_waits, &key->waits) {
+		e = &cl->entries[cl->depth - 1];
 		assert(e->key == key);
 		assert(e->state == COUNTER_ME || e->state == COUNTER_ANY);
 		assert(e->workers <= key->holders);
-		assert(last == NULL || wait_order(last, e) <= 0);
+		assert(last == NULL || wait_order(last, cl) <= 0);
 		any += e->state == COUNTER_ANY;
-		last = e;
+		last = cl;
 		n++;
 	}
 	assert(n == key->waiters && any == key->any.count);
 	for (uint32_t at = key->any.first; at != ILIST_NONE;
-	     at = c->entry_links[at].next) {
-		e = &c->entries[at];
+	     at = c->links[at].next) {
+		e = &c->clients[at].entries[c->clients[at].depth - 1];
 		assert(e->key == key && e->state == COUNTER_ANY);
 		assert(e->since >= before);
-		assert(c->entry_links[at].prev == prev);
+		assert(c->links[at].prev == prev);
 		before = e->since;
 		prev = at;
 		any--;
@@ -86,25 +91,18 @@ counter_check_stack(
 {
 	const struct counter_client *cl = &c->clients[client];
 	bool waits = false;
-	unsigned seen = 0;
 
 	assert(cl->depth <= COUNTER_STACK && (cl->open || cl->depth == 0));
 	t->clients += cl->open && !cl->own;
-	for (unsigned at = 0; at < COUNTER_STACK; at++) {
-		uint32_t n = client * COUNTER_STACK + cl->stack[at];
-		const struct counter_entry *e = &c->entries[n];
+	for (unsigned at = 0; at < cl->depth; at++) {
+		const struct counter_entry *e = &cl->entries[at];
 
-		seen |= 1u << cl->stack[at];
-		assert((e->state != COUNTER_FREE) == (at < cl->depth));
-		if (at >= cl->depth)
-			continue;
 		assert(RB_FIND(counter_keys, keys_of(c), e->key) == e->key);
 		t->held += e->state == COUNTER_HELD;
 		waits = e->state != COUNTER_HELD;
 		t->waiting += waits;
 		assert(!waits || at + 1u == cl->depth);
 	}
-	assert(!cl->open || seen == (1u << COUNTER_STACK) - 1);
 	assert(waits == (deadlines_get(&c->waits, client) != TSTAMP_NEVER));
 }
 
