@@ -344,30 +344,6 @@ locker_obey(struct locker *cl, const char *text, size_t len, tstamp now)
 	return COST_COMMAND;
 }
 
-/* Keeps what is not carried out yet: lines, or the beginning of one. */
-static bool
-locker_keep_rest(struct locker *cl, const char *rest, size_t len)
-{
-	if (len >= LANGUAGE_LINE_MAX && !cl->has_line && !cl->skipping) {
-		locker_say(cl, "ERROR LINE_TOO_LONG");
-		cl->skipping = true;
-	}
-	if (cl->skipping)
-		len = 0;
-	if (len == 0) {
-		free(cl->in);
-		cl->in = NULL;
-	} else if (cl->in == NULL) {
-		cl->in = malloc(INPUT_MAX);
-		if (cl->in == NULL)
-			return false;
-	}
-	if (len > 0)
-		memcpy(cl->in, rest, len);
-	cl->in_len = len;
-	return true;
-}
-
 /*
  * Carries lines out, as many as one client may at a time. False: there is no
  * memory to serve the client any more.
@@ -391,7 +367,23 @@ locker_obey_all(
 		p = lf + 1;
 	}
 	cl->has_line = lf != NULL;
-	return locker_keep_rest(cl, p, (size_t)(end - p));
+	len = (size_t)(end - p);
+	if (len >= LANGUAGE_LINE_MAX && !cl->has_line && !cl->skipping) {
+		locker_say(cl, "ERROR LINE_TOO_LONG");
+		cl->skipping = true;
+	}
+	/* What is not carried out yet is kept: lines, or a part of one. */
+	cl->in_len = cl->skipping ? 0 : len;
+	if (cl->in_len == 0) {
+		free(cl->in);
+		cl->in = NULL;
+		return true;
+	}
+	if (cl->in == NULL)
+		cl->in = malloc(INPUT_MAX);
+	if (cl->in != NULL)
+		memcpy(cl->in, p, cl->in_len);
+	return cl->in != NULL;
 }
 
 /*
@@ -466,41 +458,31 @@ locker_ready(struct loop_io *io, uint32_t events, tstamp now)
 /* --- turns -------------------------------------------------------------- */
 
 /*
- * Does the next piece of work; false: there is none. Answers come first: a
- * client has a go when its last one has been answered, so that what waits to
- * be sent has a bound.
+ * Answers come first: a client has a go when its last one has been answered, so
+ * that what waits to be sent has a bound.
  */
-static bool
-lockers_work(struct lockers *all, unsigned *cost, tstamp now)
-{
-	struct locker *cl;
-
-	for (int line = 0; line < LOCKERS_LINES; line++) {
-		/* A client found to be gone leaves its locks to others. */
-		if ((cl = TAILQ_FIRST(&all->dirty[line])) != NULL) {
-			locker_flush(cl, now);
-			*cost += COST_SEND;
-			return true;
-		}
-		if ((cl = TAILQ_FIRST(&all->ready[line])) != NULL) {
-			*cost += locker_serve(cl, now);
-			return true;
-		}
-	}
-	return false;
-}
-
 void
 lockers_turn(struct lockers *all, tstamp now)
 {
 	unsigned cost = 0;
+	struct locker *cl;
+	int line = 0;
 
-	while (lockers_work(all, &cost, now)) {
-		if (cost < TURN_WORK)
-			continue;
-		timer_set(&all->loop->timers, &all->more, now);
-		break;
+	while (line < LOCKERS_LINES && cost < TURN_WORK) {
+		/* A client found to be gone leaves its locks to others. */
+		if ((cl = TAILQ_FIRST(&all->dirty[line])) != NULL) {
+			locker_flush(cl, now);
+			cost += COST_SEND;
+			line = 0;
+		} else if ((cl = TAILQ_FIRST(&all->ready[line])) != NULL) {
+			cost += locker_serve(cl, now);
+			line = 0;
+		} else {
+			line++;
+		}
 	}
+	if (cost >= TURN_WORK)
+		timer_set(&all->loop->timers, &all->more, now);
 }
 
 /* --- all of them ---------------------------------------------------------- */
