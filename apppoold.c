@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
-#include "control/control.h"
+#include "control/room.h"
 #include "daemon/carry.h"
 #include "daemon/state.h"
 #include "sys/address.h"

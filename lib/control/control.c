@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/control.h"
 #include "control/room.h"
 #include "daemon/carry.h"
 #include "sys/fdpass.h"

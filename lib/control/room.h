@@ -4,8 +4,9 @@
 /*
  * The room of the control socket, by the file that defines each function; a
  * file calls those before it. A client says one line and is given the answer as
- * fast as it reads. Nothing waits for a client, and its costs have a bound. A
- * user but root and the daemon's own is a stranger, who can keep nobody out.
+ * fast as it reads; see apppoolctl(8). Nothing waits for a client, and its
+ * costs have a bound. A user but root and the daemon's own is a stranger, who
+ * can keep nobody out.
  */
 
 #include <sys/queue.h>
@@ -389,6 +390,13 @@ struct control {
 	tstamp busy_since; /* clients keep an upgrade waiting; 0: not so */
 };
 
+/*
+ * Registers the control socket with the supervisor as a service, and as what
+ * SIGUSR1 calls; run: command_run(). False, logged: no memory.
+ */
+bool control_register(
+    struct supervisor *s, void (*run)(struct client *, tstamp now));
+
 /* Of an app, and why. */
 #define GIVEN_UP "%s: the new processes fail, the old ones stay: %s"
 
@@ -455,5 +463,11 @@ void steer_run(struct client *cl);
  * Words stand apart by blanks or tabs. NULL, or what is wrong with it.
  */
 const char *command_split(char *line, size_t len, struct command_line *out);
+
+/*
+ * Does what the line of a client says. Afterwards its waits, wants and out say
+ * how it goes on.
+ */
+void command_run(struct client *, tstamp now);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "control/control.h"
+#include "control/room.h"
 #include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "daemon/group.h"

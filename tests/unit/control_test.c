@@ -12,7 +12,7 @@
 #include <sysexits.h>
 
 #include "check.h"
-#include "control/control.h"
+#include "control/room.h"
 #include "daemon/state.h"
 #include "standing.h"
 #include "still.h"
