@@ -466,7 +466,6 @@ static void
 put_value(struct status *st, enum form form, const void *p)
 {
 	const bool metric = st->format >= STATUS_METRICS;
-	const struct status_list *list = p;
 	const uint64_t *counts = p;
 	const struct status_app *a = &st->apps[st->app];
 	struct emit *j = &st->json;
@@ -508,8 +507,8 @@ put_value(struct status *st, enum form form, const void *p)
 		break;
 	case FORM_STRINGS:
 		emit_array(j);
-		s = st->strings.data + list->first;
-		for (size_t i = 0; i < list->len; i++, s += strlen(s) + 1)
+		s = status_string(st, *(const size_t *)p);
+		for (; *s != '\0'; s += strlen(s) + 1)
 			emit_string(j, s);
 		emit_array_end(j);
 		break;

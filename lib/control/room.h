@@ -47,12 +47,6 @@ enum status_format {
 /* A string of the snapshot is its offset in status.strings, or this. */
 #define STATUS_NO_STRING SIZE_MAX
 
-/* Strings one behind the other. */
-struct status_list {
-	size_t first;
-	size_t len;
-};
-
 /* Figures of a daemon, an app or a worker; others are null. */
 enum status_has {
 	HAS_SHARE = 1 << 0, /* of a processor, measured */
@@ -164,7 +158,7 @@ struct status_app {
 	uint32_t first; /* index of its first worker in status.workers */
 	uint32_t count;
 	size_t name; /* string */
-	struct status_list listen;
+	size_t listen; /* strings, of which the last is empty */
 	uint64_t restored; /* socket files of these, put back */
 	size_t failure; /* string: the last failure, or none */
 	tspan failure_age;
@@ -218,7 +212,7 @@ struct status {
 	uint32_t living;
 	uint32_t active;
 	uint32_t waiting;
-	struct status_list counter_listen;
+	size_t counter_listen; /* strings, likewise */
 	struct counter_figures counter;
 	struct status_app *apps;
 	size_t napps;

@@ -74,11 +74,10 @@ take_daemon(struct status *st)
 	if (!poolcounter_figures(s, &st->counter))
 		return;
 	st->has |= HAS_COUNTER;
-	st->counter_listen.first = st->strings.len;
-	for (size_t i = 0; (at = poolcounter_address(s, i)) != NULL; i++) {
+	st->counter_listen = st->strings.len;
+	for (size_t i = 0; (at = poolcounter_address(s, i)) != NULL; i++)
 		(void)keep_string(st, at->listens);
-		st->counter_listen.len++;
-	}
+	(void)keep_string(st, "");
 }
 
 /* The core's counts of the app. */
@@ -202,12 +201,12 @@ take_app(
 	a->rollout.age = st->at - g->given_up.at;
 	a->rollout.given_up_for = keep_reason(st, g->given_up.why);
 
-	a->listen.first = st->strings.len;
+	a->listen = st->strings.len;
 	TAILQ_FOREACH(l, &g->listeners, next) {
 		(void)keep_string(st, l->address);
-		a->listen.len++;
 		a->restored += l->acceptor.restored;
 	}
+	(void)keep_string(st, "");
 	a->nkeepers = (uint32_t)keeper_sights(g, a->keepers);
 	a->cgroup = g->cgroup.figures;
 	a->has |= a->cgroup.has * HAS_CGROUP;
