@@ -86,20 +86,22 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 
 	LAYOUT_CARVE(c->clients, memory, &used, clients);
 	LAYOUT_CARVE(c->links, memory, &used, clients);
-	LAYOUT_CARVE(c->replies, memory, &used, clients + COUNTER_STACK);
 	deadlines_carve(&c->waits, memory, &used, l->clients);
 	return used;
 }
 
 bool
 counter_init(struct counter *c, const struct counter_limits *limits,
-    struct counter_figures *figures, tstamp now)
+    struct counter_figures *figures,
+    void (*say)(struct counter *, uint32_t client, enum counter_word),
+    tstamp now)
 {
 	/* Untouched pages take no memory: calloc(), as that of a map is. */
 	*c = (struct counter){
 		.limits = *limits,
 		.memory = calloc(1, counter_lay_out(c, limits, NULL)),
 		.figures = figures,
+		.say = say,
 		.now = now,
 	};
 	if (c->memory == NULL)
@@ -133,37 +135,11 @@ counter_limit(struct counter *c, const struct counter_limits *ceilings)
 	c->figures->max_keys = ceilings->keys;
 }
 
-/* --- replies -------------------------------------------------------------- */
-
 static void
 counter_at(struct counter *c, tstamp now)
 {
-	assert(now >= c->now && c->nreplies == 0);
+	assert(now >= c->now);
 	c->now = now;
-	c->first_reply = 0;
-}
-
-/*
- * A fact brings each client one reply at most, and the client it is about up
- * to COUNTER_STACK more.
- */
-static void
-counter_say(struct counter *c, uint32_t client, enum counter_word word)
-{
-	assert(c->nreplies < c->limits.clients + COUNTER_STACK);
-	c->replies[c->nreplies++] =
-	    (struct counter_reply){ .client = client, .word = (uint8_t)word };
-}
-
-bool
-counter_next_reply(struct counter *c, struct counter_reply *out)
-{
-	if (c->first_reply == c->nreplies) {
-		c->first_reply = c->nreplies = 0;
-		return false;
-	}
-	*out = c->replies[c->first_reply++];
-	return true;
 }
 
 /* --- entries -------------------------------------------------------------- */
@@ -241,7 +217,7 @@ counter_lock(struct counter *c, struct counter_client *cl)
 	e->since = c->now;
 	c->figures->held++;
 	c->figures->acquired++;
-	counter_say(c, counter_number(c, cl), COUNTER_LOCKED);
+	c->say(c, counter_number(c, cl), COUNTER_LOCKED);
 }
 
 /* --- ends ----------------------------------------------------------------- */
@@ -315,7 +291,7 @@ counter_unlock(struct counter *c, struct counter_client *cl,
 		c->figures->gained_time += worked;
 		counter_dequeue(c, waiter);
 		counter_pop(waiter, counter_newest(waiter));
-		counter_say(c, n, COUNTER_DONE);
+		c->say(c, n, COUNTER_DONE);
 	}
 	counter_hand_over(c, key, !released);
 }
@@ -378,12 +354,12 @@ counter_acquire(struct counter *c, uint32_t client,
 	counter_at(c, now);
 	if (cl->depth > 0 && counter_newest(cl)->state != COUNTER_HELD) {
 		c->figures->lock_while_waiting++;
-		counter_say(c, client, COUNTER_WAIT_FOR_RESPONSE);
+		c->say(c, client, COUNTER_WAIT_FOR_RESPONSE);
 		return;
 	}
 	if (cl->depth == COUNTER_STACK) {
 		c->figures->lock_mismatch++;
-		counter_say(c, client, COUNTER_LOCK_HELD);
+		c->say(c, client, COUNTER_LOCK_HELD);
 		return;
 	}
 	key = RB_FIND(counter_keys, &c->keys, &wanted);
@@ -393,17 +369,17 @@ counter_acquire(struct counter *c, uint32_t client,
 	}
 	if (holders + waiters >= r->maxqueue) {
 		c->figures->full_queues++;
-		counter_say(c, client, COUNTER_QUEUE_FULL);
+		c->say(c, client, COUNTER_QUEUE_FULL);
 	} else if (key == NULL && (key = key_add(c, r, most)) == NULL) {
 		c->figures->full_tables++;
-		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
+		c->say(c, client, COUNTER_TOO_MANY_KEYS);
 	} else if (holders < r->workers) {
 		/* A place is free, and may be the first of a new key. */
 		key->holders++;
 		counter_push(c, cl, key, r->workers);
 		counter_lock(c, cl);
 	} else if (r->timeout <= 0) {
-		counter_say(c, client, COUNTER_TIMEOUT);
+		c->say(c, client, COUNTER_TIMEOUT);
 	} else {
 		counter_push(c, cl, key, r->workers);
 		counter_enqueue(c, cl, r->any, r->timeout);
@@ -427,11 +403,11 @@ counter_release(
 			continue;
 		c->figures->releases++;
 		counter_end(c, cl, e, true);
-		counter_say(c, client, COUNTER_RELEASED);
+		c->say(c, client, COUNTER_RELEASED);
 		return;
 	}
 	c->figures->release_mismatch++;
-	counter_say(c, client, COUNTER_NOT_LOCKED);
+	c->say(c, client, COUNTER_NOT_LOCKED);
 }
 
 /* --- time ----------------------------------------------------------------- */
@@ -447,6 +423,6 @@ counter_tick(struct counter *c, tstamp now)
 		cl = &c->clients[client];
 		c->figures->wasted_time += counter_age(c, counter_newest(cl));
 		counter_withdraw(c, cl);
-		counter_say(c, client, COUNTER_TIMEOUT);
+		c->say(c, client, COUNTER_TIMEOUT);
 	}
 }

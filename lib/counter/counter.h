@@ -24,8 +24,8 @@
 /*
  * Decides who has a lock, by the rules of apppool-counter(7), and makes no
  * system call, but for the memory of keys. As with the pool, the caller tells
- * what happened, and takes out replies with counter_next_reply() after each
- * fact. Clients are numbers, reused after their end.
+ * what happened; replies are given to say() meanwhile, which tells nothing.
+ * Clients are numbers, reused after their end.
  *
  * A request costs O(log n), of the keys and of the clients that wait, and
  * O(n log n) if it wakes n clients.
@@ -98,11 +98,6 @@ enum counter_word {
 	COUNTER_WORDS
 };
 
-struct counter_reply {
-	uint32_t client;
-	uint8_t word; /* enum counter_word */
-};
-
 struct counter {
 	struct counter_limits limits; /* of the tables */
 	struct counter_limits ceilings; /* at most those; who is there stays */
@@ -110,9 +105,7 @@ struct counter {
 	struct counter_client *clients;
 	struct ilink *links; /* of clients: the free list, and the queues */
 	RB_HEAD(counter_keys, counter_key) keys; /* by their text */
-	struct counter_reply *replies;
-	uint32_t first_reply;
-	uint32_t nreplies;
+	void (*say)(struct counter *, uint32_t client, enum counter_word);
 	struct deadlines waits; /* by client */
 	struct ilist free_clients; /* used before, free now */
 	uint32_t nclients; /* numbers below were used at some time */
@@ -135,7 +128,9 @@ struct counter_request {
  * caller's. False: no memory.
  */
 bool counter_init(struct counter *c, const struct counter_limits *limits,
-    struct counter_figures *figures, tstamp now);
+    struct counter_figures *figures,
+    void (*say)(struct counter *, uint32_t client, enum counter_word),
+    tstamp now);
 void counter_fini(struct counter *c);
 
 /* Ceilings, at most what the tables hold. */
@@ -157,9 +152,6 @@ void counter_release(struct counter *c, uint32_t client, const char *key,
 
 /* To be called at the first of `waits`. */
 void counter_tick(struct counter *c, tstamp now);
-
-/* Takes out the oldest reply; false: none is left, a fact may be told. */
-bool counter_next_reply(struct counter *c, struct counter_reply *out);
 
 /* --- language.c ---------------------------------------------------------- */
 

@@ -108,9 +108,8 @@ locker_say(struct locker *cl, const char *line)
 	text_put(out, "\n", 1);
 }
 
-/* Takes the replies of the counter, after each fact it was told. */
 static void
-lockers_settle(struct lockers *all)
+lockers_say(struct counter *c, uint32_t client, enum counter_word word)
 {
 	static const char *const words[COUNTER_WORDS] = {
 		[COUNTER_LOCKED] = "LOCKED",
@@ -123,22 +122,14 @@ lockers_settle(struct lockers *all)
 		[COUNTER_WAIT_FOR_RESPONSE] = "ERROR WAIT_FOR_RESPONSE",
 		[COUNTER_TOO_MANY_KEYS] = "ERROR TOO_MANY_KEYS",
 	};
-	struct counter_reply r;
-	uint32_t first;
-	tstamp at;
+	struct lockers *all = LOOP_OWNER(c, struct lockers, counter);
 
-	while (counter_next_reply(&all->counter, &r)) {
-		if (r.word == COUNTER_TOO_MANY_KEYS)
-			log_limited(&all->keys_rate, all->counter.now,
-			    LOG_LEVEL_WARN,
-			    "counter: %u keys are locked, a lock on another "
-			    "one is refused",
-			    all->counter.ceilings.keys);
-		locker_say(all->lockers[r.client], words[r.word]);
-	}
-	at = deadlines_first(&all->counter.waits, &first);
-	if (at != all->waits.at)
-		timer_set(&all->loop->timers, &all->waits, at);
+	if (word == COUNTER_TOO_MANY_KEYS)
+		log_limited(&all->keys_rate, c->now, LOG_LEVEL_WARN,
+		    "counter: %u keys are locked, a lock on another one is "
+		    "refused",
+		    c->ceilings.keys);
+	locker_say(all->lockers[client], words[word]);
 }
 
 /* --- beginning and end -------------------------------------------------- */
@@ -228,7 +219,6 @@ locker_close(struct locker *cl, tstamp now)
 	counter_closed(&all->counter, cl->number, now);
 	free(cl->in);
 	free(cl);
-	lockers_settle(all);
 }
 
 /* --- sending ------------------------------------------------------------ */
@@ -305,10 +295,7 @@ locker_flush(struct locker *cl, tstamp now)
 static void
 lockers_waits_due(struct timer *t, tstamp now)
 {
-	struct lockers *all = TIMER_OWNER(t, struct lockers, waits);
-
-	counter_tick(&all->counter, now);
-	lockers_settle(all);
+	counter_tick(&TIMER_OWNER(t, struct lockers, waits)->counter, now);
 }
 
 /* --- reading ------------------------------------------------------------ */
@@ -323,11 +310,9 @@ locker_obey(struct locker *cl, const char *text, size_t len, tstamp now)
 	switch (line.verb) {
 	case LANGUAGE_ACQUIRE:
 		counter_acquire(c, cl->number, &line.request, now);
-		lockers_settle(cl->all);
 		break;
 	case LANGUAGE_RELEASE:
 		counter_release(c, cl->number, line.text, line.len, now);
-		lockers_settle(cl->all);
 		break;
 	case LANGUAGE_STATS:
 		if (!language_stats(locker_answers(cl), c->figures,
@@ -466,6 +451,8 @@ lockers_turn(struct lockers *all, tstamp now)
 {
 	unsigned cost = 0;
 	struct locker *cl;
+	uint32_t first;
+	tstamp at;
 	int line = 0;
 
 	while (line < LOCKERS_LINES && cost < TURN_WORK) {
@@ -483,6 +470,9 @@ lockers_turn(struct lockers *all, tstamp now)
 	}
 	if (cost >= TURN_WORK)
 		timer_set(&all->loop->timers, &all->more, now);
+	at = deadlines_first(&all->counter.waits, &first);
+	if (at != all->waits.at)
+		timer_set(&all->loop->timers, &all->waits, at);
 }
 
 /* --- all of them ---------------------------------------------------------- */
@@ -506,7 +496,7 @@ lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
 	timer_init(&all->waits, lockers_waits_due);
 	timer_init(&all->more, NULL); /* lockers_turn() follows */
 	if (all->lockers != NULL &&
-	    counter_init(&all->counter, limits, figures, now))
+	    counter_init(&all->counter, limits, figures, lockers_say, now))
 		return true;
 	free(all->lockers);
 	return false;

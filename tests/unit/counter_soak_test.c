@@ -18,7 +18,8 @@ struct soak {
 	bool open[CLIENTS];
 	bool waiting[CLIENTS]; /* as the clients know it themselves */
 	unsigned held[CLIENTS];
-	unsigned answers; /* of the event, to the client it is about */
+	unsigned heard[CLIENTS + 1]; /* replies of the event */
+	unsigned answers; /* of these, to the client it is about */
 };
 
 static uint32_t
@@ -29,19 +30,22 @@ pick(struct soak *s, uint32_t n)
 
 /* Notes in the model what the reply means to its client. */
 static void
-hear(struct soak *s, const struct counter_reply *r)
+hear(struct counter *c, uint32_t client, enum counter_word word)
 {
-	switch ((enum counter_word)r->word) {
+	struct soak *s = LOOP_OWNER(c, struct soak, counter);
+
+	s->heard[client]++;
+	switch (word) {
 	case COUNTER_LOCKED:
-		s->held[r->client]++;
-		s->waiting[r->client] = false;
+		s->held[client]++;
+		s->waiting[client] = false;
 		break;
 	case COUNTER_DONE:
-		CHECK(s->waiting[r->client]);
-		s->waiting[r->client] = false;
+		CHECK(s->waiting[client]);
+		s->waiting[client] = false;
 		break;
 	case COUNTER_TIMEOUT:
-		s->waiting[r->client] = false;
+		s->waiting[client] = false;
 		break;
 	default:
 		break;
@@ -51,13 +55,8 @@ hear(struct soak *s, const struct counter_reply *r)
 static void
 settle(struct soak *s, uint32_t about)
 {
-	struct counter_reply r;
-
-	s->answers = 0;
-	while (counter_next_reply(&s->counter, &r)) {
-		s->answers += r.client == about;
-		hear(s, &r);
-	}
+	s->answers = s->heard[about];
+	memset(s->heard, 0, sizeof(s->heard));
 	counter_check(&s->counter);
 }
 
@@ -154,7 +153,7 @@ live(uint64_t seed)
 	const struct counter_limits limits = { .clients = CLIENTS, .keys = 4 };
 	struct soak s = { .prng = { seed }, .now = TSPAN_SECONDS(1) };
 
-	NEED(counter_init(&s.counter, &limits, &s.figures, s.now));
+	NEED(counter_init(&s.counter, &limits, &s.figures, hear, s.now));
 	for (unsigned i = 0; i < EVENTS && !check.failed; i++) {
 		step(&s);
 		compare(&s);

@@ -19,6 +19,19 @@ static tstamp now;
 static char said[8192];
 
 static void
+hear(struct counter *c, uint32_t client, enum counter_word word)
+{
+	static const char *const words[] = { "LOCKED", "DONE", "QUEUE_FULL",
+		"TIMEOUT", "LOCK_HELD", "NOT_LOCKED", "RELEASED", "WAIT",
+		"TOO_MANY_KEYS" };
+	size_t len = strlen(said);
+
+	(void)c;
+	(void)snprintf(said + len, sizeof(said) - len, "%s%" PRIu32 ":%s",
+	    len == 0 ? "" : " ", client, words[word]);
+}
+
+static void
 start_with(uint32_t clients, uint32_t keys)
 {
 	const struct counter_limits limits = { .clients = clients,
@@ -26,7 +39,7 @@ start_with(uint32_t clients, uint32_t keys)
 
 	now = TSPAN_SECONDS(1000);
 	memset(&figures, 0, sizeof(figures));
-	if (!counter_init(&counter, &limits, &figures, now))
+	if (!counter_init(&counter, &limits, &figures, hear, now))
 		abort();
 	said[0] = '\0';
 }
@@ -36,22 +49,6 @@ finish(void)
 {
 	counter_check(&counter);
 	counter_fini(&counter);
-}
-
-static void
-note(void)
-{
-	static const char *const words[] = { "LOCKED", "DONE", "QUEUE_FULL",
-		"TIMEOUT", "LOCK_HELD", "NOT_LOCKED", "RELEASED", "WAIT",
-		"TOO_MANY_KEYS" };
-	struct counter_reply r;
-	size_t len = strlen(said);
-
-	while (counter_next_reply(&counter, &r))
-		len += (size_t)snprintf(said + len, sizeof(said) - len,
-		    "%s%" PRIu32 ":%s", len == 0 ? "" : " ", r.client,
-		    words[r.word]);
-	counter_check(&counter);
 }
 
 /* A line of a client. ME and ANY are requests for up to 10 s among 100. */
@@ -74,7 +71,7 @@ say(uint32_t client, const char *line)
 		counter_release(&counter, client, parsed.text, parsed.len, now);
 	else
 		abort();
-	note();
+	counter_check(&counter);
 }
 
 static void
@@ -82,7 +79,7 @@ wait_for(tspan span)
 {
 	now += span;
 	counter_tick(&counter, now);
-	note();
+	counter_check(&counter);
 }
 
 /* --- talks ---------------------------------------------------------------- */
@@ -271,7 +268,7 @@ talk_through(void)
 		} else if (sscanf(step, "%u %n", &client, &at) == 1 &&
 		    strcmp(step + at, "leaves") == 0) {
 			counter_closed(&counter, client, now);
-			note();
+			counter_check(&counter);
 		} else {
 			say(client, step + at);
 		}
@@ -382,7 +379,7 @@ TEST(times_are_from_lock_to_end)
 	say(1, "ANY k 1");
 	wait_for(TSPAN_SECONDS(1));
 	counter_closed(&counter, 3, now);
-	note();
+	counter_check(&counter);
 	CHECK_EQ(4000000, figures.processing_time);
 	CHECK_EQ(1000000, figures.any_time);
 	say(2, "ME k 1");
