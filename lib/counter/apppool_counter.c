@@ -432,42 +432,6 @@ service_usage(FILE *to)
 	    to);
 }
 
-/* Returns -1 to go on, or an exit status. */
-static int
-service_options(
-    int argc, char **argv, const char **addresses, uint32_t *clients)
-{
-	const char *wrong;
-	int c;
-
-	while ((c = getopt(argc, argv, "hl:n:V")) != -1) {
-		switch (c) {
-		case 'h':
-			service_usage(stdout);
-			return EX_OK;
-		case 'l':
-			*addresses++ = optarg;
-			break;
-		case 'n':
-			*clients =
-			    (uint32_t)strtonum(optarg, 1, CLIENTS_MAX, &wrong);
-			if (wrong == NULL)
-				break;
-			(void)fprintf(stderr, "apppool-counter: -n %s: %s\n",
-			    optarg, wrong);
-			return EX_USAGE;
-		case 'V':
-			(void)printf("apppool-counter %s\n", APPPOOL_VERSION);
-			return EX_OK;
-		default:
-			service_usage(stderr);
-			return EX_USAGE;
-		}
-	}
-	*addresses = NULL;
-	return -1;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -476,21 +440,44 @@ main(int argc, char **argv)
 		.level = LOG_LEVEL_INFO };
 	static const char **addresses;
 	uint32_t clients = CLIENTS_DEFAULT;
+	const char *wrong;
+	size_t n = 0;
 	bool alone;
-	int type = 0, status;
+	int c, type = 0;
 	socklen_t len = sizeof(type);
 
 	addresses = calloc((size_t)argc + 1, sizeof(*addresses));
 	if (addresses == NULL || descriptors_fix() == -1)
 		return EX_OSERR;
-	status = service_options(argc, argv, addresses, &clients);
-	if (status != -1)
-		return status;
+	while ((c = getopt(argc, argv, "hl:n:V")) != -1) {
+		switch (c) {
+		case 'h':
+			service_usage(stdout);
+			return EX_OK;
+		case 'l':
+			addresses[n++] = optarg;
+			break;
+		case 'n':
+			clients =
+			    (uint32_t)strtonum(optarg, 1, CLIENTS_MAX, &wrong);
+			if (wrong == NULL)
+				break;
+			(void)fprintf(stderr, "apppool-counter: -n %s: %s\n",
+			    optarg, wrong);
+			return EX_USAGE;
+		case 'V':
+			(void)puts("apppool-counter " APPPOOL_VERSION);
+			return EX_OK;
+		default:
+			service_usage(stderr);
+			return EX_USAGE;
+		}
+	}
 	/* The daemon starts us without a word, and with its socket. */
 	alone = argc != 1 ||
 	    getsockopt(COUNTER_FD, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
 	    type != SOCK_SEQPACKET;
-	if (optind < argc || (alone && addresses[0] == NULL)) {
+	if (optind < argc || (alone && n == 0)) {
 		service_usage(stderr);
 		return EX_USAGE;
 	}
@@ -505,8 +492,8 @@ main(int argc, char **argv)
 		return EX_OSERR;
 	if (alone)
 		service_limit(&s, clients, 0);
-	for (const char **p = addresses; *p != NULL; p++)
-		if (!service_open(&s, *p))
+	for (size_t i = 0; i < n; i++)
+		if (!service_open(&s, addresses[i]))
 			return EX_CANTCREAT;
 	service_run(&s);
 	return s.status;
