@@ -184,16 +184,6 @@ chosen_app(struct client *cl)
 	return NULL;
 }
 
-static void
-tell_failed(struct client *cl, const char *is)
-{
-	const struct target *t = &cl->targets->list[0];
-	char why[GROUP_FAILURE_MAX];
-
-	client_error(cl, "%s %s: %s", t->name, is,
-	    group_failure(cl->all->sup->groups[t->app], why));
-}
-
 /* --- restart ------------------------------------------------------------ */
 
 enum fate {
@@ -424,7 +414,7 @@ resize_goes_on(struct client *cl, struct progress *out)
 	struct target *t = &cl->targets->list[0];
 	const struct app *a = chosen_app(cl);
 	const struct group *g = cl->all->sup->groups[t->app];
-	char now[SIZE_TEXT], file[SIZE_TEXT];
+	char now[SIZE_TEXT], file[SIZE_TEXT], why[GROUP_FAILURE_MAX];
 	uint32_t n, max;
 
 	if (a == NULL)
@@ -434,7 +424,8 @@ resize_goes_on(struct client *cl, struct progress *out)
 	if (n > t->of)
 		t->of = n;
 	if (a->failed) {
-		tell_failed(cl, "is resized, and has failed");
+		client_error(cl, "%s is resized, and has failed: %s", t->name,
+		    group_failure(g, why));
 		return false;
 	}
 	if (a->phase == APP_RUNNING && n > max) {
@@ -548,6 +539,7 @@ run_goes_on(struct client *cl, struct progress *out)
 	const struct target *t = &cl->targets->list[0];
 	const struct app *a = chosen_app(cl);
 	const struct group *g = cl->all->sup->groups[t->app];
+	char why[GROUP_FAILURE_MAX];
 
 	if (a == NULL)
 		return false;
@@ -560,7 +552,8 @@ run_goes_on(struct client *cl, struct progress *out)
 	} else if (a->phase != APP_RUNNING) {
 		client_error(cl, "%s is %s", t->name, app_state_name(a));
 	} else if (a->failed) {
-		tell_failed(cl, "has failed");
+		client_error(
+		    cl, "%s has failed: %s", t->name, group_failure(g, why));
 	} else if (app_is_ready(a)) {
 		client_tell(cl, "%s: running, %" PRIu32 " process%s ready",
 		    t->name, app_ready(a), app_ready(a) == 1 ? "" : "es");
