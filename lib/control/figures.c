@@ -491,10 +491,7 @@ put_value(struct status *st, enum form form, const void *p)
 		emit_span(j, (tspan)MIN(*counts, INT64_MAX / 1000) * 1000);
 		break;
 	case FORM_PERCENT:
-		if (metric)
-			emit_number(j, *(const double *)p / 100);
-		else
-			emit_percent(j, *(const double *)p);
+		emit_real(j, !metric, *(const double *)p / (metric ? 100 : 1));
 		break;
 	case FORM_NAME:
 		emit_string(j, *(const char *const *)p);
@@ -507,8 +504,8 @@ put_value(struct status *st, enum form form, const void *p)
 		break;
 	case FORM_STRINGS:
 		emit_array(j);
-		s = status_string(st, *(const size_t *)p);
-		for (; *s != '\0'; s += strlen(s) + 1)
+		for (s = status_string(st, *(const size_t *)p); *s != '\0';
+		     s += strlen(s) + 1)
 			emit_string(j, s);
 		emit_array_end(j);
 		break;
