@@ -13,7 +13,7 @@
 
 /* --- order ---------------------------------------------------------------- */
 
-/* A tree whose height has a bound: no client can choose keys that are slow. */
+/* The height of a tree has a bound: no keys of a client are slow to find. */
 static int
 key_compare(const struct counter_key *a, const struct counter_key *b)
 {

@@ -24,7 +24,7 @@
 /*
  * Decides who has a lock, by the rules of apppool-counter(7), and makes no
  * system call, but for the memory of keys. As with the pool, the caller tells
- * what happened; replies are given to say() meanwhile, which tells nothing.
+ * what happened; say() is given the replies meanwhile, and tells it nothing.
  * Clients are numbers, reused after their end.
  *
  * A request costs O(log n), of the keys and of the clients that wait, and
