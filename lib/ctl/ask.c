@@ -191,8 +191,7 @@ source_read(void *cookie, char *buf, size_t size)
 
 	do {
 		tspan left = s->end - clock_now();
-		struct timespec t = { left / TSPAN_SECONDS(1),
-			left % TSPAN_SECONDS(1) };
+		struct timespec t = clock_timespec(left);
 
 		n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
 		if (n > 0)

@@ -15,6 +15,7 @@
 
 #include "ctl/ctl.h"
 #include "sim/simulate.h"
+#include "sys/loop.h"
 #include "sys/number.h"
 
 /* Bytes of the longest text of a member, or of a cell of the table. */
@@ -620,10 +621,7 @@ table_put(struct table *t, struct text *out)
 int
 table_show(const struct ask *daemon, tspan interval, uint64_t count)
 {
-	const struct timespec pause = {
-		.tv_sec = interval / TSPAN_SECONDS(1),
-		.tv_nsec = interval % TSPAN_SECONDS(1),
-	};
+	const struct timespec pause = clock_timespec(interval);
 	struct table table = { 0 };
 	int status = EX_OK;
 	struct text out;
