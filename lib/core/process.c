@@ -474,41 +474,16 @@ process_arm(struct pool *p, uint32_t process)
 	    &p->process_deadlines, process, process_live(p, process, false));
 }
 
-const char *const process_state_names[] = {
-	[PROCESS_GONE] = "gone",
-	[PROCESS_STARTING] = "starting",
-	[PROCESS_IDLE] = "idle",
-	[PROCESS_ACTIVE] = "active",
-	[PROCESS_DETACHED] = "detached",
-	[PROCESS_RETIRING] = "retiring",
-	[PROCESS_STOPPING] = "stopping",
-	[PROCESS_DYING] = "dying",
-};
+/* In the order of their enums. */
+const char *const process_state_names[] = { "gone", "starting", "idle",
+	"active", "detached", "retiring", "stopping", "dying" };
 
-const char *const process_end_names[] = {
-	[END_EXIT] = "exit",
-	[END_FAILURE] = "failure",
-	[END_SIGNAL] = "signal",
-	[END_OOM] = "oom",
-	[END_RETIRED] = "retired",
-	[END_IDLE] = "idle",
-	[END_LOAD] = "load",
-	[END_EVICTED] = "evicted",
-	[END_REQUESTS] = "max_requests",
-	[END_LIFETIME] = "max_lifetime",
-	[END_MEMORY] = "max_memory",
-	[END_KEEPER] = "keeper",
-	[END_RESIZED] = "resized",
-	[END_DETACHED] = "detached",
-	[END_RESTARTED] = "restarted",
-	[END_DRAINED] = "drained",
-	[END_STOPPED] = "stopped",
-	[END_CLOSED] = "closed",
-	[END_SHUTDOWN] = "shutdown",
-	[END_START_TIMEOUT] = "start_timeout",
-	[END_PICKUP_TIMEOUT] = "pickup_timeout",
-	[END_REQUEST_TIMEOUT] = "request_timeout",
-	[END_NONSENSE] = "nonsense",
-	[END_FAIL] = "fail",
-	[END_SPAWN] = "spawn",
-};
+const char *const process_end_names[] = { "exit", "failure", "signal", "oom",
+	"retired", "idle", "load", "evicted", "max_requests", "max_lifetime",
+	"max_memory", "keeper", "resized", "detached", "restarted", "drained",
+	"stopped", "closed", "shutdown", "start_timeout", "pickup_timeout",
+	"request_timeout", "nonsense", "fail", "spawn" };
+
+_Static_assert(sizeof(process_state_names) / sizeof(char *) == PROCESS_STATES &&
+	sizeof(process_end_names) / sizeof(char *) == PROCESS_ENDS,
+    "names");
