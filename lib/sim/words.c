@@ -6,26 +6,11 @@
 
 #include "sim/simulate.h"
 
-const char *const service_names[] = {
-	[SERVICE_FIXED] = "fixed",
-	[SERVICE_EXPONENTIAL] = "exponential",
-	[SERVICE_LOGNORMAL] = "lognormal",
-	[SERVICE_UNIFORM] = "uniform",
-	[SERVICE_BIMODAL] = "bimodal",
-};
-
-const char *const profile_names[] = {
-	[PROFILE_STEADY] = "steady",
-	[PROFILE_BURST] = "burst",
-	[PROFILE_DAY] = "day",
-	[PROFILE_RAMP] = "ramp",
-};
-
-const char *const balancer_names[] = {
-	[BALANCER_LEASTCONN] = "leastconn",
-	[BALANCER_RANDOM2] = "random2",
-	[BALANCER_ROUNDROBIN] = "roundrobin",
-};
+/* In the order of their enums. */
+const char *const service_names[] = { "fixed", "exponential", "lognormal",
+	"uniform", "bimodal" };
+const char *const profile_names[] = { "steady", "burst", "day", "ramp" };
+const char *const balancer_names[] = { "leastconn", "random2", "roundrobin" };
 
 /* Three places, but for zeros at the end. */
 static struct words
