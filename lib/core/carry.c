@@ -262,8 +262,6 @@ carry_go_on(struct pool *p, tstamp now)
 		process_arm(p, n);
 	}
 	for (uint32_t app = 0; app < p->napps; app++)
-		if (p->apps[app].phase != APP_FREE) {
-			p->apps[app].touched = MARK_ALL;
-			settle_app(p, app);
-		}
+		if (p->apps[app].phase != APP_FREE)
+			settle_app(p, app, MARK_ALL);
 }

@@ -307,10 +307,10 @@ tspan sizing_patience(const struct app *a);
 /*
  * A fact begins with settle_at(): time has come to `now`, and never goes back.
  * It notes what happened, and ends with settle_app() for the app it concerns,
- * which does all that the app's marks call for.
+ * which does all that these marks, and those at the app, call for.
  */
 void settle_at(struct pool *p, tstamp now);
-void settle_app(struct pool *p, uint32_t app);
+void settle_app(struct pool *p, uint32_t app, unsigned marks);
 
 /* Gives what became free, places and numbers, to apps that wait for them. */
 void settle_places(struct pool *p);

@@ -130,7 +130,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->prefetched);
 	ilist_init(&a->queue);
 	ilist_init(&a->cleared);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 	return app;
 }
 
@@ -140,8 +140,7 @@ pool_app_change(
 {
 	settle_at(p, now);
 	queue_change(p, app, o);
-	p->apps[app].touched |= MARK_ALL;
-	settle_app(p, app);
+	settle_app(p, app, MARK_ALL);
 }
 
 /* Former failures are forgotten, and ready is announced anew. */
@@ -164,8 +163,7 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	pool_begin_anew(a);
 	rollout_add(p, app, ILIST_NONE);
 	settle_places(p);
-	a->touched |= MARK_ALL;
-	settle_app(p, app);
+	settle_app(p, app, MARK_ALL);
 }
 
 void
@@ -182,8 +180,7 @@ pool_app_roll_back(struct pool *p, uint32_t app, tstamp now)
 	}
 	settle_at(p, now);
 	a->rollout.canary.fault = CANARY_CALLED_OFF;
-	a->touched |= MARK_ALL;
-	settle_app(p, app);
+	settle_app(p, app, MARK_ALL);
 }
 
 void
@@ -191,8 +188,7 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
-	p->apps[app].touched |= MARK_ALL;
-	settle_app(p, app);
+	settle_app(p, app, MARK_ALL);
 }
 
 void
@@ -201,7 +197,7 @@ pool_app_hold_soon(
 {
 	settle_at(p, now);
 	p->apps[app].leaving.soon = (uint8_t)why;
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -215,7 +211,7 @@ pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
 	a->growing.first = 0;
 	if (why == END_DRAINED)
 		a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -230,7 +226,7 @@ pool_app_resume(struct pool *p, uint32_t app, tstamp now)
 	a->intake = (struct app_intake){ .accepting = ACCEPTING_OPEN };
 	a->growing.first = MIN(a->options.min_idle, a->options.max_processes);
 	pool_begin_anew(a);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -245,7 +241,7 @@ pool_app_close(struct pool *p, uint32_t app, tstamp now)
 		    ? tstamp_add(now, a->options.stop_timeout)
 		    : TSTAMP_NEVER;
 	app_enter(a, APP_CLOSED);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -255,7 +251,7 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 	app_enter(&p->apps[app], APP_EMPTIED);
 	p->apps[app].intake =
 	    (struct app_intake){ .accepting = ACCEPTING_OPEN };
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -280,8 +276,7 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 	for (uint32_t app = 0; app < p->napps; app++) {
 		if (p->apps[app].phase == APP_FREE)
 			continue;
-		p->apps[app].touched |= MARK_ALL;
-		settle_app(p, app);
+		settle_app(p, app, MARK_ALL);
 	}
 }
 

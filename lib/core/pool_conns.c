@@ -38,7 +38,7 @@ pool_admit(struct pool *p, uint32_t app)
 			actions_news(p, app, NEWS_FULL, ILIST_NONE);
 		}
 	}
-	settle_app(p, app);
+	settle_app(p, app, 0);
 	return conn;
 }
 
@@ -95,8 +95,7 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 	if (a->intake.accepting == ACCEPTING_OPEN)
 		a->intake.pending_since = now;
 	a->intake.accepting = ACCEPTING_PENDING;
-	a->touched |= MARK_WAITER | MARK_EMPTIED;
-	settle_app(p, app);
+	settle_app(p, app, MARK_WAITER | MARK_EMPTIED);
 }
 
 void
@@ -104,8 +103,7 @@ pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].intake.accepting = ACCEPTING_OPEN;
-	p->apps[app].touched |= MARK_WAITER | MARK_EMPTIED;
-	settle_app(p, app);
+	settle_app(p, app, MARK_WAITER | MARK_EMPTIED);
 }
 
 void
@@ -122,8 +120,7 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 		pool_call(a);
 	l->backlog = app_is_shut(a) || a->phase == APP_DRAINED ? 0 : depth;
 	l->accepting = l->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN;
-	a->touched |= MARK_WAITER | MARK_EMPTIED;
-	settle_app(p, app);
+	settle_app(p, app, MARK_WAITER | MARK_EMPTIED);
 }
 
 void
@@ -135,7 +132,7 @@ pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
 	assert(c->state == CONN_WAITING);
 	p->apps[c->app].figures.abandoned++;
 	queue_free(p, conn);
-	settle_app(p, c->app);
+	settle_app(p, c->app, 0);
 }
 
 void
@@ -157,7 +154,7 @@ pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 		a->figures.retaken++;
 		queue_return(p, conn);
 	}
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -171,7 +168,7 @@ pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 	x->cooling = true;
 	x->cool_until = tstamp_add(now, POOL_COOL);
 	queue_return(p, conn);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 }
 
 void
@@ -202,7 +199,7 @@ pool_lock_answered(struct pool *p, uint32_t app, enum limit_answer answer,
 			    answer == LIMIT_TIMED_OUT ? CAUSE_TIMED_OUT
 						      : CAUSE_LIMIT);
 	}
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -214,5 +211,5 @@ pool_limit_moved(struct pool *p, uint32_t app, tstamp now)
 	a->limit.after = 0;
 	a->limit.free_until = 0;
 	queue_forget_locks(p, app);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }

@@ -32,7 +32,7 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	if (a->options.ready_after == 0) {
 		if (process_ready(p, process))
 			rollout_replace(p, x->app);
-		settle_app(p, x->app);
+		settle_app(p, x->app, 0);
 	}
 }
 
@@ -52,7 +52,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 		failure_end(p, process, END_SPAWN);
 	}
 	process_free(p, process);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -64,7 +64,7 @@ pool_spoke(struct pool *p, uint32_t process, tstamp now)
 	p->processes[process].cooling = false;
 	room_file(p, process);
 	process_arm(p, process);
-	settle_app(p, p->processes[process].app);
+	settle_app(p, p->processes[process].app, 0);
 }
 
 bool
@@ -77,7 +77,7 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 		return false;
 	if (process_ready(p, process))
 		rollout_replace(p, x->app);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 	return true;
 }
 
@@ -129,7 +129,7 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 	return true;
 }
 
@@ -155,7 +155,7 @@ pool_replace(struct pool *p, uint32_t process, tstamp now)
 		rollout_add(p, app, process);
 		settle_places(p);
 	}
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -173,7 +173,7 @@ pool_detach(struct pool *p, uint32_t process, tstamp now)
 	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
 	    bounds_allowed(a, 1) > 0 && places_free(p, 0) > 0)
 		process_start(p, app);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }
 
 void
@@ -182,7 +182,7 @@ pool_quit(struct pool *p, uint32_t process, enum process_end why, tstamp now)
 	settle_at(p, now);
 	process_escalate(
 	    p, process, why == END_RETIRED ? STEP_STOP : STEP_KILL, why);
-	settle_app(p, p->processes[process].app);
+	settle_app(p, p->processes[process].app, 0);
 }
 
 void
@@ -198,7 +198,7 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 	/* The connection waited beside a process that did nothing for it. */
 	a->idle_waiting.sum += now - since;
 	process_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 }
 
 void
@@ -212,7 +212,7 @@ pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
 	    x->outdated != 0)
 		return;
 	process_outdate(p, process, END_MEMORY);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 }
 
 void
@@ -225,7 +225,7 @@ pool_unheard(struct pool *p, uint32_t process, bool replaceable, tstamp now)
 		process_stop(p, process, END_KEEPER);
 	else if (x->outdated == 0)
 		process_outdate(p, process, END_KEEPER);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 }
 
 void
@@ -246,7 +246,7 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 	}
 	room_set_busy(p, process,
 	    processors < 1 ? (uint32_t)(processors * whole) : whole);
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 }
 
 void
@@ -254,8 +254,7 @@ pool_looked(struct pool *p, uint32_t app, tstamp began, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].shrinking.looked = began;
-	p->apps[app].touched |= MARK_ROOM;
-	settle_app(p, app);
+	settle_app(p, app, MARK_ROOM);
 }
 
 void
@@ -285,7 +284,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 		if (p->conns[c].state == CONN_ASSIGNED)
 			queue_return(p, c);
 	}
-	settle_app(p, x->app);
+	settle_app(p, x->app, 0);
 }
 
 void
@@ -300,7 +299,7 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 	a->figures.retaken++;
 	if (++c->retries > a->options.retry_limit)
 		queue_refuse(p, conn, CAUSE_RETRIES);
-	settle_app(p, c->app);
+	settle_app(p, c->app, 0);
 }
 
 void
@@ -321,5 +320,5 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 		pool_session_end(
 		    p, x->conns.first, done ? SESSION_DONE : SESSION_LOST);
 	process_free(p, process);
-	settle_app(p, app);
+	settle_app(p, app, 0);
 }

@@ -226,13 +226,13 @@ settle_numbers(struct pool *p)
 }
 
 void
-settle_app(struct pool *p, uint32_t app)
+settle_app(struct pool *p, uint32_t app, unsigned marks)
 {
 	struct app *a = &p->apps[app];
-	unsigned marks = a->touched;
 	const char *state;
 
 	/* A mark of a step calls for later steps now, for others next time. */
+	marks |= a->touched;
 	a->touched = 0;
 	if (deadlines_get(&p->app_deadlines, app) <= p->now)
 		marks = MARK_ALL;
@@ -336,7 +336,7 @@ pool_stop_now(struct pool *p, tspan grace, tstamp now)
 		if (p->apps[app].phase == APP_FREE)
 			continue;
 		settle_end_app(p, app, APP_ENDED, END_SHUTDOWN);
-		settle_app(p, app);
+		settle_app(p, app, 0);
 	}
 }
 
@@ -357,12 +357,11 @@ pool_tick(struct pool *p, tstamp now)
 			(void)process_live(p, n, true);
 			if (starting && p->processes[n].state == PROCESS_IDLE)
 				rollout_replace(p, app);
-			settle_app(p, app);
+			settle_app(p, app, 0);
 			continue;
 		}
 		(void)deadlines_first(&p->app_deadlines, &n);
 		deadlines_set(&p->app_deadlines, n, TSTAMP_NEVER);
-		p->apps[n].touched |= MARK_ALL;
-		settle_app(p, n);
+		settle_app(p, n, MARK_ALL);
 	}
 }
