@@ -78,12 +78,6 @@ carry_is_quiet(const struct pool *p)
 	return quiet;
 }
 
-uint32_t
-carry_next(const struct pool *p, uint32_t app, uint32_t process)
-{
-	return room_next(p, app, process);
-}
-
 /* --- after ---------------------------------------------------------------- */
 
 static bool

@@ -105,9 +105,6 @@ extern const struct carry_row carry_rows[];
  */
 bool carry_is_quiet(const struct pool *p);
 
-/* The app's process after this one, in the order of the lists; as room_next. */
-uint32_t carry_next(const struct pool *p, uint32_t app, uint32_t process);
-
 /* All rows are there. NULL; or an app whose figures contradict each other. */
 const struct app *carry_check(const struct pool *p);
 

@@ -78,9 +78,6 @@ void room_set_busy(struct pool *p, uint32_t process, uint32_t busy);
 /* How many more sessions the process can begin at once, where it is filed. */
 uint32_t room_places(const struct pool *p, uint32_t process);
 
-/* The app's process after this one, on any list; ILIST_NONE: first, or end. */
-uint32_t room_next(const struct pool *p, uint32_t app, uint32_t process);
-
 /* A process of another daemon's goes on the end of its list; see carry.h. */
 bool room_put_back(struct pool *p, uint32_t process);
 

@@ -99,4 +99,7 @@ tables_have_conn(const struct pool *p)
 	return p->nconns - p->free_conns.count < p->limits.conns;
 }
 
+/* The app's process after this one, on any list; ILIST_NONE: first, or end. */
+uint32_t room_next(const struct pool *p, uint32_t app, uint32_t process);
+
 #endif

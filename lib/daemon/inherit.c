@@ -114,8 +114,8 @@ carry_put_app(struct carry *c, const struct group *g)
 	for (enum carry_id id = 0; id < CARRIED_KINDS; id++)
 		if (carry_kinds[id]->put_app != NULL)
 			carry_kinds[id]->put_app(c, g);
-	for (n = carry_next(p, g->app, ILIST_NONE); n != ILIST_NONE;
-	     n = carry_next(p, g->app, n)) {
+	for (n = room_next(p, g->app, ILIST_NONE); n != ILIST_NONE;
+	     n = room_next(p, g->app, n)) {
 		carry_put(c, CARRIED_PROCESS, n, &p->processes[n]);
 		carry_put_conns(c, &p->processes[n].conns);
 	}
