@@ -110,24 +110,6 @@ canary_step(struct pool *p, struct app *a, bool act)
 	return c->processes == 0 || c->until == 0 ? TSTAMP_NEVER : c->until;
 }
 
-/*
- * The new processes leave. What is started from now on is of another
- * generation, so that the caller can go back to the former program.
- */
-static void
-canary_end(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	for (uint32_t n = 0; n < p->nprocesses; n++)
-		if (p->processes[n].state != PROCESS_GONE &&
-		    p->processes[n].app == app &&
-		    p->processes[n].stamp > a->rollout.stamp)
-			process_stop(p, n, END_RESTARTED);
-	a->generation++;
-	app_forgive(a);
-}
-
 /* --- rollouts ------------------------------------------------------------ */
 
 void
@@ -264,13 +246,23 @@ rollout_step(struct pool *p, uint32_t app, bool act)
 	    (a->failed_starts >= a->options.start_limit ||
 		(a->rollout.canary.processes > 0 &&
 		    a->rollout.canary.fault != CANARY_WELL))) {
+		bool canary = a->rollout.canary.processes > 0;
+
 		/* The new generation does not live: the old one stays. */
 		for (uint32_t n = 0; n < p->nprocesses; n++)
 			if (p->processes[n].app == app &&
 			    p->processes[n].outdated == END_RESTARTED)
 				process_outdate(p, n, 0);
-		if (a->rollout.canary.processes > 0)
-			canary_end(p, app);
+		for (uint32_t n = 0; n < p->nprocesses && canary; n++)
+			if (p->processes[n].state != PROCESS_GONE &&
+			    p->processes[n].app == app &&
+			    p->processes[n].stamp > a->rollout.stamp)
+				process_stop(p, n, END_RESTARTED);
+		/* The caller can go back to the former program. */
+		if (canary) {
+			a->generation++;
+			app_forgive(a);
+		}
 		rollout_set(p, app, ROLLOUT_GIVEN_UP, 0);
 		actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
 	}
