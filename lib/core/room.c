@@ -89,25 +89,6 @@ room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 	load_set(&a->load, (double)a->busy / whole, p->now);
 }
 
-/* The list where the process belongs, by its state. */
-static uint32_t
-room_home_of(const struct pool *p, uint32_t process)
-{
-	const struct process *x = &p->processes[process];
-
-	if (x->state == PROCESS_GONE)
-		return HOME_NONE;
-	if (x->state == PROCESS_STARTING)
-		return HOME_STARTING;
-	if (x->state >= PROCESS_DETACHED)
-		return HOME_LEAVING;
-	if (!room_has(p, process))
-		return HOME_BUSY;
-	if (x->conns.count < p->apps[x->app].room.lists)
-		return HOME_ROOM + x->conns.count;
-	return HOME_PREFETCH;
-}
-
 void
 room_unfile(struct pool *p, uint32_t process)
 {
@@ -138,13 +119,22 @@ room_file(struct pool *p, uint32_t process)
 	else if (x->state != PROCESS_IDLE || !a->options.listens)
 		room_set_busy(p, process, 0);
 	room_unfile(p, process);
-	x->home = room_home_of(p, process);
+	if (x->state == PROCESS_GONE)
+		return;
+	if (x->state == PROCESS_STARTING)
+		x->home = HOME_STARTING;
+	else if (x->state >= PROCESS_DETACHED)
+		x->home = HOME_LEAVING;
+	else if (!room_has(p, process))
+		x->home = HOME_BUSY;
+	else
+		x->home = x->conns.count < a->room.lists
+		    ? HOME_ROOM + x->conns.count
+		    : HOME_PREFETCH;
 	/* The change may give the app room that it did not have. */
 	if (x->home >= HOME_PREFETCH && x->home != HOME_LEAVING &&
 	    (from < HOME_ROOM || (x->home >= HOME_ROOM && x->home <= from)))
 		a->touched |= MARK_ROOM;
-	if (x->home == HOME_NONE)
-		return;
 	l = room_home(p, x->app, x->home);
 	if (x->home >= HOME_ROOM && x->outdated == 0 &&
 	    (x->home == HOME_ROOM || !a->options.private_queue))
