@@ -338,19 +338,15 @@ process_step_due(const struct pool *p, const struct process *x)
 	const struct app_options *o = &p->apps[x->app].options;
 	bool ending = p->phase == POOL_ENDING;
 
-	switch ((enum process_step)x->step) {
-	case STEP_STOP:
+	if (x->step == STEP_STOP)
 		return tstamp_add(x->step_at, o->stop_timeout);
-	case STEP_TERM:
-		return tstamp_add(
-		    x->step_at, ending ? p->stop_grace : o->kill_timeout);
-	case STEP_KILL:
-		/* In the end the other half is for all that comes after. */
-		return tstamp_add(
-		    x->step_at, ending ? o->kill_timeout / 2 : o->kill_timeout);
-	default:
+	if (x->step == STEP_TERM && ending)
+		return tstamp_add(x->step_at, p->stop_grace);
+	if (x->step == STEP_NONE || x->step == STEP_STUCK)
 		return TSTAMP_NEVER;
-	}
+	/* In the end the other half is for all that comes after. */
+	return tstamp_add(
+	    x->step_at, ending ? o->kill_timeout / 2 : o->kill_timeout);
 }
 
 /* When the oldest session is too old, or is slow, which is told once. */
@@ -422,10 +418,7 @@ process_live(struct pool *p, uint32_t process, bool act)
 	tstamp at = TSTAMP_NEVER, due;
 	bool slow = false;
 
-	switch ((enum process_state)x->state) {
-	case PROCESS_STARTING:
-		if (x->queued)
-			return TSTAMP_NEVER;
+	if (x->state == PROCESS_STARTING && !x->queued) {
 		at = x->executed != 0
 		    ? tstamp_add(x->executed, o->ready_after)
 		    : tstamp_add(x->started, o->start_timeout);
@@ -435,14 +428,11 @@ process_live(struct pool *p, uint32_t process, bool act)
 			process_escalate(
 			    p, process, STEP_TERM, END_START_TIMEOUT);
 		return at;
-	case PROCESS_GONE:
-	case PROCESS_DYING:
-		return TSTAMP_NEVER;
-	default:
-		if (!ilist_empty(&x->conns))
-			at = process_session_due(p, x, &slow);
-		break;
 	}
+	if (x->state <= PROCESS_STARTING || x->state == PROCESS_DYING)
+		return TSTAMP_NEVER;
+	if (!ilist_empty(&x->conns))
+		at = process_session_due(p, x, &slow);
 	if (act && at <= p->now) {
 		if (!slow) {
 			process_escalate(
