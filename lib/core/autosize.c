@@ -32,14 +32,6 @@ autosize_reserve(const struct autosize_box *box)
 	return MIN(box->memory / RESERVE_PART, RESERVE_MAX);
 }
 
-uint32_t
-autosize_processors(const struct autosize_box *box, double share)
-{
-	return share <= 0 ? 0
-			  : (uint32_t)ceil(HEADROOM * box->processors /
-				MAX(share, SHARE_LEAST));
-}
-
 /* Bytes for the processes that there are; may_be: for all that may be. */
 static double
 autosize_claim(const struct autosize *a, bool may_be)
@@ -67,8 +59,11 @@ autosize_set(const struct autosize_box *box, struct autosize *a, double left)
 		    (bytes - doubt * reserve / DOUBT_PART) / (double)a->size;
 
 		a->by_memory = (uint32_t)MAX(MIN(fits, UINT32_MAX), 0);
-		a->by_processors = autosize_processors(
-		    box, doubt ? DOUBT_SHARE * a->share : a->share);
+		a->by_processors = a->share <= 0
+		    ? 0
+		    : (uint32_t)ceil(HEADROOM * box->processors /
+			  MAX(doubt ? DOUBT_SHARE * a->share : a->share,
+			      SHARE_LEAST));
 		n = MIN(a->by_memory, a->bound);
 		if (a->by_processors > 0)
 			n = MIN(n, a->by_processors);

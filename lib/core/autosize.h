@@ -42,9 +42,6 @@ struct autosize {
 /* Bytes that are left free. */
 uint64_t autosize_reserve(const struct autosize_box *box);
 
-/* Processes that keep the processors busy; 0: unknown. */
-uint32_t autosize_processors(const struct autosize_box *box, double share);
-
 /*
  * Computes the ceilings of the apps from `first` on that are `set`, and that
  * over all.  A ceiling falls at once; it rises by an eighth, if a tenth more

@@ -135,8 +135,11 @@ TEST(processors_limit_an_app_that_computes_and_no_other)
 
 TEST(half_a_processor_is_enough_for_one_process)
 {
+	measured(&a, 1, MIB);
 	box.processors = 0.5;
-	CHECK_EQ(1, autosize_processors(&box, 1));
+	a.share = 1;
+	steps(100);
+	CHECK_EQ(1, a.by_processors);
 }
 
 TEST(memory_for_an_app_with_a_number_is_kept)
