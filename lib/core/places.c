@@ -215,36 +215,13 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 		;
 }
 
-/*
- * The app that a process of `from` leaves for: the first in line that `from`
- * must give to, or may give to if it can spare one.  Processes that are
- * leaving already serve the apps before that.
- */
-static uint32_t
-places_taker(const struct pool *p, uint32_t from, bool spares)
-{
-	const struct app *a = &p->apps[from];
-	uint32_t to, wanted = 0, left = LINE_MAX_LOOK;
-
-	for (to = p->places.first; to != ILIST_NONE && left > 0;
-	     to = p->app_links[to].next, left--) {
-		if (to == from)
-			continue;
-		wanted += p->apps[to].places_wanted;
-		if (wanted > places_free(p, p->ending) &&
-		    (spares || app_processes(&p->apps[to]) == 0 ||
-			places_has_more(p, a, &p->apps[to])))
-			return to;
-	}
-	return ILIST_NONE;
-}
-
 bool
 places_yield(struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
-	uint32_t taker;
+	uint32_t to, wanted = 0, left = LINE_MAX_LOOK;
+	bool spares;
 
 	if (p->places_wanted <= places_free(p, p->ending) ||
 	    bounds_spare(p, a) == 0)
@@ -253,15 +230,23 @@ places_yield(struct pool *p, uint32_t process)
 	if (x->state != PROCESS_IDLE &&
 	    p->places_wanted <= places_free(p, p->ending + p->promised))
 		return false;
-	taker = places_taker(
-	    p, x->app, x->state == PROCESS_IDLE && places_can_spare(p, a));
-	if (taker == ILIST_NONE)
-		return false;
-	/* The apps before it could not have been given this place. */
-	ilist_remove(&p->places, p->app_links, taker);
-	ilist_push_front(&p->places, p->app_links, taker);
-	process_stop(p, process, END_EVICTED);
-	return true;
+	spares = x->state == PROCESS_IDLE && places_can_spare(p, a);
+	/* Processes that leave already serve the apps before the one found. */
+	for (to = p->places.first; to != ILIST_NONE && left > 0;
+	     to = p->app_links[to].next, left--) {
+		if (to == x->app)
+			continue;
+		wanted += p->apps[to].places_wanted;
+		if (wanted <= places_free(p, p->ending) ||
+		    (!spares && app_processes(&p->apps[to]) > 0 &&
+			!places_has_more(p, a, &p->apps[to])))
+			continue;
+		ilist_remove(&p->places, p->app_links, to);
+		ilist_push_front(&p->places, p->app_links, to);
+		process_stop(p, process, END_EVICTED);
+		return true;
+	}
+	return false;
 }
 
 void
