@@ -173,7 +173,7 @@ set_app_option(struct build *b, const struct section *section,
 		return;
 	findings_mistake(b->findings, own->where,
 	    "option '%s' cannot be used with handoff = %s", o->name,
-	    conf_handoff_name(app->handoff));
+	    conf_handoff_names[app->handoff]);
 	own->failed = true;
 }
 

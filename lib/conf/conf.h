@@ -434,9 +434,8 @@ bool conf_parse_time(const char *text, tspan most, tspan *out);
  */
 char *placeholder_fill(const char *text, const char *app, uint32_t slot);
 
-/* The words of pool.conf(5); NULL: there is none, as the value is too large. */
-const char *conf_handoff_name(enum conf_handoff);
-const char *conf_protocol_name(enum conf_protocol);
+/* The words of pool.conf(5), by the value of the enum; NULL ends them. */
+extern const char *const conf_handoff_names[], *const conf_protocol_names[];
 
 /* The number of the signal that an option names; 0: none. */
 int conf_signal(unsigned word);

@@ -188,8 +188,6 @@ extern const struct type type_string, type_path, type_paths, type_names,
     type_command, type_environment, type_flag, type_word, type_log;
 
 /* The words of enumerations of conf.h, as option.words has them. */
-extern const char *const type_handoff_words[];
-extern const char *const type_protocol_words[];
 extern const char *const type_level_words[];
 extern const char *const type_signal_words[]; /* see conf_signal() */
 

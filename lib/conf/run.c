@@ -242,8 +242,8 @@ draft_imply(struct draft *d, const char *name, const char *value)
 	const char *handoff = draft_value(d, "handoff");
 	unsigned n = 0;
 
-	while (handoff != NULL && type_handoff_words[n] != NULL &&
-	    strcmp(type_handoff_words[n], handoff) != 0)
+	while (handoff != NULL && conf_handoff_names[n] != NULL &&
+	    strcmp(conf_handoff_names[n], handoff) != 0)
 		n++;
 	if (draft_value(d, name) == NULL &&
 	    options_allowed(options_find(true, name), (enum conf_handoff)n))

@@ -284,9 +284,9 @@ const struct type type_environment = { true, list_parse, list_print };
 
 /* ---- words ---- */
 
-const char *const type_handoff_words[] = { "native", "accept", "stdio",
+const char *const conf_handoff_names[] = { "native", "accept", "stdio",
 	"listen", "none", NULL };
-const char *const type_protocol_words[] = { "raw", "http", "fastcgi", NULL };
+const char *const conf_protocol_names[] = { "raw", "http", "fastcgi", NULL };
 const char *const type_level_words[] = { "error", "warn", "=warning", "info",
 	"debug", NULL };
 const char *const type_signal_words[] = { "none", "TERM", "QUIT", "INT", "HUP",
@@ -349,18 +349,6 @@ word_find(const char *const *words, const char *text, unsigned *out,
 		return true;
 	}
 	return false;
-}
-
-const char *
-conf_handoff_name(enum conf_handoff value)
-{
-	return word_of(type_handoff_words, value);
-}
-
-const char *
-conf_protocol_name(enum conf_protocol value)
-{
-	return word_of(type_protocol_words, value);
 }
 
 int

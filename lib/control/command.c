@@ -431,7 +431,7 @@ run_ping(struct client *cl)
 	}
 	if (a->failed)
 		why = group_failure(g, failure);
-	protocol = conf_protocol_name(g->conf->refusal.protocol);
+	protocol = conf_protocol_names[g->conf->refusal.protocol];
 	if (!cl->said.json) {
 		text_printf(&cl->out, "%s %s\n", protocol, first->address);
 		if (why != NULL)

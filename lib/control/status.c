@@ -168,7 +168,7 @@ take_app(
 
 	a->number = g->app;
 	a->name = keep_string(st, conf->name);
-	a->handoff = conf_handoff_name(conf->handoff);
+	a->handoff = conf_handoff_names[conf->handoff];
 	if (conf->handoff == CONF_HANDOFF_ACCEPT)
 		a->accept_by = group_has_library(g) ? "library" : "seccomp";
 	if (conf->handoff == CONF_HANDOFF_LISTEN)

@@ -418,7 +418,7 @@ tell_result(const struct ping *p, bool json)
 		text_put(&why, "", 1);
 		object = json_pack("{ss ss ss sb so sf ss ss?}", "app", p->app,
 		    "address", p->address, "protocol",
-		    conf_protocol_name(a->protocol), "good", p->good, "status",
+		    conf_protocol_names[a->protocol], "good", p->good, "status",
 		    a->status == 0 ? json_null()
 				   : json_integer((json_int_t)a->status),
 		    "time", tspan_to_seconds(p->took), "text", why.data,
@@ -512,7 +512,7 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 	p.address = form_string(where, "address");
 	p.failed = form_string(where, "failed");
 	*protocol = CONF_PROTOCOL_RAW;
-	while ((known = conf_protocol_name(*protocol)) != NULL &&
+	while ((known = conf_protocol_names[*protocol]) != NULL &&
 	    named != NULL && strcmp(named, known) != 0)
 		++*protocol;
 	if (named == NULL || p.address == NULL || known == NULL) {

@@ -90,7 +90,7 @@ group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 	else
 		(void)snprintf(buf, GROUP_FAILURE_MAX,
 		    "%s; handoff = %s expects the program %s", why,
-		    conf_handoff_name(g->conf->handoff),
+		    conf_handoff_names[g->conf->handoff],
 		    expected[g->conf->handoff]);
 	return buf;
 }

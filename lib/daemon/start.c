@@ -334,7 +334,7 @@ start_command(struct start *t)
 		/* The adapter would fail with it too late, each time anew. */
 		t->spec.next = command[0];
 		if (asprintf(&title, "apppoold: %s adapter of %s",
-			conf_handoff_name(conf->handoff), conf->name) == -1)
+			conf_handoff_names[conf->handoff], conf->name) == -1)
 			title = NULL;
 		strings_add(&t->args, title);
 	}
