@@ -231,8 +231,7 @@ bool
 build_conf(struct build *b)
 {
 	const struct source *source = b->parse->sources;
-	const char *slash = strrchr(source->path, '/');
-	const char *name = slash != NULL ? slash + 1 : source->path;
+	const char *name = basename(source->path);
 	struct arena *work = b->findings->arena;
 	struct section **sections = NULL;
 	struct section *section;

@@ -58,14 +58,6 @@ static const struct known {
 	    "is not known, and expected to accept on descriptor 0" },
 };
 
-static const char *
-name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* As much of a word as messages have room for, as one line. */
 static char *
 shown(struct arena *a, const char *option, const char *word)
@@ -95,10 +87,10 @@ interpreter_of(struct arena *a, const char *path)
 	word = strncmp(head, "#!", 2) == 0 ? strtok_r(head + 2, " \t", &rest)
 					   : NULL;
 	while (word != NULL &&
-	    (strcmp(name_of(word), "env") == 0 || word[0] == '-' ||
+	    (strcmp(basename(word), "env") == 0 || word[0] == '-' ||
 		strchr(word, '=') != NULL))
 		word = strtok_r(NULL, " \t", &rest);
-	return word == NULL ? "" : name_of(arena_strdup(a, word));
+	return word == NULL ? "" : basename(arena_strdup(a, word));
 }
 
 static bool
@@ -127,7 +119,7 @@ known_find(struct arena *a, char *const *command, const char **app_out)
 {
 	char *nothing[] = { NULL };
 	struct conf_app plain = { .program.environment = nothing };
-	const char *name = name_of(command[0]), *kind = "", *file = NULL;
+	const char *name = basename(command[0]), *kind = "", *file = NULL;
 	const struct known *k = knowns;
 	struct stat st;
 
@@ -136,7 +128,7 @@ known_find(struct arena *a, char *const *command, const char **app_out)
 		/* The script is its first argument that is a file. */
 		while (*++command != NULL && file == NULL)
 			if (stat(*command, &st) == 0 && S_ISREG(st.st_mode))
-				*app_out = name_of(file = *command);
+				*app_out = basename(file = *command);
 	} else {
 		file = strchr(command[0], '/') != NULL
 		    ? command[0]
