@@ -90,12 +90,13 @@ arena_strdup(struct arena *a, const char *text)
 }
 
 char *
-arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+arena_printf(struct arena *a, const char *fmt, ...)
 {
-	va_list again;
+	va_list ap, again;
 	char *p;
 	int len;
 
+	va_start(ap, fmt);
 	va_copy(again, ap);
 	len = vsnprintf(NULL, 0, fmt, again);
 	va_end(again);
@@ -103,17 +104,6 @@ arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 		fatal("no memory for the configuration");
 	p = arena_alloc(a, (size_t)len + 1, 1);
 	(void)vsnprintf(p, (size_t)len + 1, fmt, ap);
-	return p;
-}
-
-char *
-arena_printf(struct arena *a, const char *fmt, ...)
-{
-	va_list ap;
-	char *p;
-
-	va_start(ap, fmt);
-	p = arena_vprintf(a, fmt, ap);
 	va_end(ap);
 	return p;
 }

@@ -318,31 +318,20 @@ build_where(
 }
 
 void
-build_say(const struct build *b, const struct conf_app *app, enum said said,
-    const char *option, const char *fmt, ...)
+build_tell(const struct build *b, const struct conf_app *app, enum said said,
+    const char *option, const char *text)
 {
 	struct where where = build_where(b, app, option);
 	const char *what = app != NULL ? "app" : "option";
 	const char *name = app != NULL ? app->name : option;
-	const char *text;
-	va_list ap;
 
-	va_start(ap, fmt);
-	text = arena_vprintf(b->findings->arena, fmt, ap);
-	va_end(ap);
 	findings_say(b->findings, said, where, "%s '%s': %s", what, name, text);
 }
 
 void
-build_break(const struct build *b, struct conf_app *app, struct where where,
-    const char *fmt, ...)
+build_fail(const struct build *b, struct conf_app *app, struct where where,
+    const char *why)
 {
-	const char *why;
-	va_list ap;
-
-	va_start(ap, fmt);
-	why = arena_vprintf(b->arena, fmt, ap);
-	va_end(ap);
 	findings_say(
 	    b->findings, SAID_OUTSIDE, where, "app '%s': %s", app->name, why);
 	type_break(app, b->arena, why);

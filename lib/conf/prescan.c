@@ -44,15 +44,13 @@ where_of(const struct prescan *p, int line)
 }
 
 /* Reports a mistake that begins in that line; t: the token with it, or NULL. */
-static void __attribute__((format(printf, 4, 5)))
-scan_bad(struct prescan *p, int line, struct token *t, const char *fmt, ...)
-{
-	va_list ap;
+#define scan_bad(p, line, t, ...) \
+	scan_tell(p, line, t, arena_printf((p)->findings->arena, __VA_ARGS__))
 
-	va_start(ap, fmt);
-	findings_mistake(p->findings, where_of(p, line), "%s",
-	    arena_vprintf(p->findings->arena, fmt, ap));
-	va_end(ap);
+static void
+scan_tell(struct prescan *p, int line, struct token *t, const char *why)
+{
+	findings_mistake(p->findings, where_of(p, line), "%s", why);
 	if (t != NULL)
 		t->bad = true;
 }
@@ -321,20 +319,19 @@ has_bad(const struct prescan *p, const struct token *last)
  * Goes on behind last: the section lacks that statement. Reports why, but only
  * once; NULL: that was reported.
  */
-static void __attribute__((format(printf, 4, 5)))
-reject(struct prescan *p, struct token *last, int line, const char *fmt, ...)
+static void
+leave_out(struct prescan *p, struct token *last, int line, const char *why)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	if (fmt != NULL && !has_bad(p, last))
-		findings_mistake(p->findings, where_of(p, line), "%s",
-		    arena_vprintf(p->findings->arena, fmt, ap));
-	va_end(ap);
+	if (why != NULL && !has_bad(p, last))
+		findings_mistake(p->findings, where_of(p, line), "%s", why);
 	if (p->section != NULL)
 		p->section->gaps = true;
 	p->at = last + 1;
 }
+
+#define reject(p, last, line, ...) \
+	leave_out( \
+	    p, last, line, arena_printf((p)->findings->arena, __VA_ARGS__))
 
 /* ---- statements ---- */
 
@@ -436,7 +433,7 @@ take_valued(struct prescan *p, struct token *last, enum form form)
 		    TOKEN_SHOW(last + 1), s->name);
 	} else if (has_bad(p, last) || s->blank ||
 	    !names_check(p->findings, s, p->at)) {
-		reject(p, last, 0, NULL);
+		leave_out(p, last, 0, NULL);
 	} else if (unexpected != NULL) {
 		reject(p, last, unexpected->line,
 		    "unexpected '%.*s' in the list of option '%s': write "
@@ -531,7 +528,7 @@ take_other(struct prescan *p)
 
 	if (is_name(t) && !has_bad(p, last)) {
 		(void)names_check(p->findings, s, p->at);
-		reject(p, last, 0, NULL);
+		leave_out(p, last, 0, NULL);
 	} else {
 		reject(p, last, t->line, "unexpected '%.*s'%s", TOKEN_SHOW(t),
 		    t->kind == TOKEN_WORD && t->text[0] == '['

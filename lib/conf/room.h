@@ -48,8 +48,6 @@ char *arena_strdup(struct arena *a, const char *text);
 char *arena_strndup(struct arena *a, const char *text, size_t len);
 char *arena_printf(struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
-    __attribute__((format(printf, 2, 0)));
 
 /* --- source.c: files that are read as a whole, and paths ------------------ */
 
@@ -196,8 +194,11 @@ bool placeholder_has_slot(const char *text);
 bool placeholder_in_list(char *const *list);
 
 /* Tells "option 'NAME': text" as a mistake. Returns false. */
-bool type_bad(const struct input *in, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
+#define type_bad(in, ...) \
+	(findings_mistake((in)->findings, (in)->where, "option '%s': %s", \
+	     (in)->option->name, \
+	     arena_printf((in)->findings->arena, __VA_ARGS__)), \
+	    false)
 
 /* Marks an app that cannot run, and why; the first reason is kept. */
 void type_break(struct conf_app *app, struct arena *a, const char *why);
@@ -342,14 +343,17 @@ struct where build_where(
     const struct build *b, const struct conf_app *app, const char *option);
 
 /* Reports it there, behind "app 'NAME': " or "option 'NAME': ". */
-void build_say(const struct build *b, const struct conf_app *app,
-    enum said said, const char *option, const char *fmt, ...)
-    __attribute__((format(printf, 5, 6)));
+#define build_say(b, app, said, option, ...) \
+	build_tell(b, app, said, option, \
+	    arena_printf((b)->findings->arena, __VA_ARGS__))
+void build_tell(const struct build *b, const struct conf_app *app,
+    enum said said, const char *option, const char *text);
 
 /* Reports what is wrong outside of the file, and breaks the app for it. */
-void build_break(const struct build *b, struct conf_app *app,
-    struct where where, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+#define build_break(b, app, where, ...) \
+	build_fail(b, app, where, arena_printf((b)->arena, __VA_ARGS__))
+void build_fail(const struct build *b, struct conf_app *app, struct where where,
+    const char *why);
 
 /* Whether it is a value to rely on: false if a mistake made it the default. */
 bool build_sound(

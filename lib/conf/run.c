@@ -184,15 +184,11 @@ draft_add(struct draft *d, bool in_app, const char *name, const char *value,
 }
 
 /* Adds a line of the text. */
-static void __attribute__((format(printf, 3, 4)))
-draft_line(struct draft *d, const char *where, const char *fmt, ...)
+static void
+draft_line(struct draft *d, const char *where, const char *line)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	d->source->text = arena_printf(d->arena, "%s%s\n", d->source->text,
-	    arena_vprintf(d->arena, fmt, ap));
-	va_end(ap);
+	d->source->text =
+	    arena_printf(d->arena, "%s%s\n", d->source->text, line);
 	d->where = arena_grow(d->arena, d->where, d->lines, sizeof(*d->where));
 	d->where[d->lines++] = where;
 	d->source->typed = d->where;
@@ -221,7 +217,7 @@ draft_word(struct draft *d, const struct conf_word *w, struct findings *f)
 		if (strcmp(first, "stop_timeout") == 0)
 			draft_add(d, false, first, rest, where);
 	} else {
-		draft_line(d, where, "%s", "");
+		draft_line(d, where, "");
 		findings_mistake(f, (struct where){ d->source, (int)d->lines },
 		    "write OPTION=VALUE");
 	}
@@ -300,11 +296,12 @@ draft_write(struct draft *d, bool in_app)
 		    t->value[strspn(t->value, NAME_BYTES)] != '\0';
 
 		if (t->in_app == in_app)
-			draft_line(d, t->where, "%s %s %s", t->name,
-			    adds ? "+=" : "=",
-			    quoted
-				? type_string.print(&plain, &t->value, d->arena)
-				: t->value);
+			draft_line(d, t->where,
+			    arena_printf(d->arena, "%s %s %s", t->name,
+				adds ? "+=" : "=",
+				quoted ? type_string.print(
+					     &plain, &t->value, d->arena)
+				       : t->value));
 	}
 }
 
@@ -349,7 +346,8 @@ run_source(
 	    protocol != NULL ? protocol : "",
 	    asked ? "" : " (-o handoff=HANDOFF chooses another)");
 	draft_write(&d, false);
-	draft_line(&d, by_itself, "app \"%s\" {", name[0] ? name : "app");
+	draft_line(&d, by_itself,
+	    arena_printf(a, "app \"%s\" {", name[0] ? name : "app"));
 	/* The program with its arguments, behind the worker that loads it. */
 	while (run->command[len] != NULL)
 		len++;
@@ -357,8 +355,9 @@ run_source(
 	words[0] = k->worker;
 	memcpy(words + 1, run->command, len * sizeof(*words));
 	words += k->worker == NULL;
-	draft_line(&d, shown(a, "", run->command[0]), "command = %s",
-	    type_command.print(&plain, &words, a));
+	draft_line(&d, shown(a, "", run->command[0]),
+	    arena_printf(
+		a, "command = %s", type_command.print(&plain, &words, a)));
 	draft_write(&d, true);
 	draft_line(&d, by_itself, "}");
 	s->len = strlen(s->text);

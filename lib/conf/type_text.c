@@ -14,20 +14,6 @@
 #include "sys/number.h"
 #include "sys/text.h"
 
-bool
-type_bad(const struct input *in, const char *fmt, ...)
-{
-	va_list ap;
-	char *text;
-
-	va_start(ap, fmt);
-	text = arena_vprintf(in->findings->arena, fmt, ap);
-	va_end(ap);
-	findings_mistake(
-	    in->findings, in->where, "option '%s': %s", in->option->name, text);
-	return false;
-}
-
 void
 type_break(struct conf_app *app, struct arena *a, const char *why)
 {
