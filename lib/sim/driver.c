@@ -207,10 +207,7 @@ balancer_choose(struct driver *d, uint32_t app)
 	return best == n ? NULL : &d->hosts[best];
 }
 
-/*
- * Comes behind each fact of a host: it may have room for what the balancer
- * keeps, and another deadline.
- */
+/* Behind each fact of a host: it may have room, and another deadline. */
 static void
 driver_settle(struct driver *d, struct host *h, tstamp now)
 {

@@ -1,7 +1,4 @@
-/*
- * Virtual time: what comes next, workers and requests that are played as time
- * passes and as the manager asks.
- */
+/* Virtual time: workers and requests, played as the manager asks. */
 
 #include <sys/param.h>
 

@@ -232,10 +232,7 @@ load_trace_name(const char *file)
 	return strcmp(file, "-") == 0 ? "standard input" : file;
 }
 
-/*
- * Notes a mistake in this line, or if that is 0 in the whole file: what is
- * wrong, with a field in quotes unless that is NULL.
- */
+/* Notes a mistake of this line, or 0: the file; a field, if any, in quotes. */
 static enum load_got
 trace_blame(struct load_source *l, const char *before, const char *field,
     const char *behind)
@@ -303,10 +300,7 @@ field_trimmed(char *text)
 	return text + 1;
 }
 
-/*
- * Reads the next line that says something, and cuts it up: LOAD_ARRIVAL.
- * LOAD_END, or a mistake in a line, which is noted.
- */
+/* Cuts up the next line that says something, and notes a mistake in it. */
 static enum load_got
 trace_line(struct load_source *l)
 {
@@ -537,10 +531,7 @@ load_draw(struct load_source *l, struct arrival *out)
 		return trace_next(l, out);
 	if (!(l->rate > 0))
 		return LOAD_END;
-	/*
-	 * The rate's integral grows from one arrival to the next by an
-	 * exponential number, whatever the rate does.
-	 */
+	/* The rate's integral grows by an exponential number each time. */
 	gap = -log(draw_share(&l->arrivals)) / l->rate;
 	while (gap >= c->holds - c->held && c->start < c->run) {
 		gap -= c->holds - c->held;

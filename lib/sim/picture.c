@@ -1,7 +1,4 @@
-/*
- * A simulation as a picture: panels over the same time, for processes, waits,
- * what waits, and the load.  A picture needs nothing but itself.
- */
+/* A simulation as a picture: panels of processes, waits and load over time. */
 
 #include <sys/param.h>
 

@@ -10,10 +10,7 @@
 #define MANTISSA_BITS 52
 #define EXPONENT_BIAS 1023
 
-/*
- * A double already is an exponent and the places after it: its upper bits
- * number the buckets, one by one.
- */
+/* The upper bits of a double, exponent and places, number the buckets. */
 static uint32_t
 histogram_bucket(tspan value)
 {

@@ -1,7 +1,4 @@
-/*
- * apppoolctl simulate, from its options to its exit status. What is wrong with
- * these and with files ends the program at once.
- */
+/* apppoolctl simulate: any mistake in options and files ends the program. */
 
 #include <sys/param.h>
 
@@ -269,10 +266,7 @@ options_value(const struct given *g)
 	    : g->value;
 }
 
-/*
- * The option for this app: the last of its name, else the last without a name;
- * app NULL: the last. NULL: there is none.
- */
+/* The last option of the app's name, else of no name; app NULL: of any. */
 static const struct given *
 options_find(const struct options *o, int option, const char *app)
 {
@@ -390,10 +384,7 @@ simulate_peak(const struct profile *p)
 	return p->kind == PROFILE_DAY ? 1.8 : p->kind == PROFILE_RAMP ? 2 : 1;
 }
 
-/*
- * Gives max_processes = auto the numbers that the daemon comes to, where every
- * process is as large as --pss says; else ends the program.
- */
+/* Gives max_processes = auto the daemon's numbers, by --pss, or ends here. */
 static void
 options_autosize(struct options *o, struct conf *conf, struct autosize *fits)
 {
@@ -477,10 +468,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 			options_misuse(rate, out->typed_rate, valid);
 	} else if (!o->s.load.closed &&
 	    options_find(o, SIMULATE_RATE, NULL) == NULL) {
-		/*
-		 * The highest rate keeps a good part of max_processes busy:
-		 * there is something to be seen, and none is refused.
-		 */
+		/* So that there is something to be seen, and none refused. */
 		for (size_t i = 0; i < conf->apps_len; i++)
 			places += conf->apps[i].pool.max_processes;
 		if (places > conf->max_processes)
@@ -506,20 +494,14 @@ options_load_app(const struct options *o, const struct conf *conf,
 		options_misuse(think, out->typed_think, valid);
 }
 
-/*
- * The load of all apps, of which there are as many as in conf. A mistake ends
- * the program.
- */
+/* The load of all apps, as many as in conf. A mistake ends the program. */
 static void
 options_load(struct options *o, const struct conf *conf, struct load_app *apps)
 {
 	struct load_spec *load = &o->s.load;
 	const struct profile *p = &load->profile;
 
-	/*
-	 * Each name must be that of an app whose connections the pool hands
-	 * out: workers that listen themselves take as many as they like.
-	 */
+	/* Names must be of apps whose connections the pool hands out. */
 	for (const struct given *g = o->given; g->name != NULL; g++) {
 		size_t n = (size_t)(options_value(g) - g->value);
 		const struct conf_app *app;
@@ -647,10 +629,7 @@ search_try(const struct search *s, uint32_t n)
 	return fits;
 }
 
-/*
- * Between a number that is too small and one that is not, the smallest; 0 if
- * none of those tried is enough.
- */
+/* The smallest number over `low` that suffices; 0: none of those tried does. */
 static uint32_t
 search_smallest(const struct search *s, uint32_t low, uint32_t high)
 {

@@ -54,10 +54,7 @@ tspan histogram_share(const struct histogram *h, double share);
 /* The share that did not exceed a value; 1 of nothing. */
 double histogram_within(const struct histogram *h, tspan value);
 
-/*
- * Figures over time, in buckets of equal width: when time runs past the last
- * one, two become one.
- */
+/* Figures over time, in equal buckets; past the last one, two become one. */
 #define SERIES_BUCKETS 512
 
 enum series_count {
@@ -166,10 +163,7 @@ struct service {
 
 tspan load_service_mean(const struct service *s);
 
-/*
- * How the rate changes, whose mean over the run, or over each period, is that
- * of the app: so profiles can be compared.
- */
+/* How the rate changes; its mean over the run or a period is the app's. */
 enum profile_kind {
 	PROFILE_STEADY,
 	PROFILE_BURST, /* at a random time of each period */
@@ -427,19 +421,13 @@ struct simulation {
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 void view_json(const struct simulation *s, const struct result *r, FILE *out);
 
-/*
- * A picture of the app of this number; of all together if there is no such app.
- * -1 and errno: a write failed.
- */
+/* A picture of this app, or if none has the number, of all; -1 and errno. */
 int picture_put(
     const struct simulation *s, const struct result *r, size_t app, FILE *out);
 
 /* --- simulate.c: the command -------------------------------------------- */
 
-/*
- * A reader gives NULL; or what would be valid, and leaves *out untouched. The
- * forms are those of apppoolctl(8).
- */
+/* NULL; or what apppoolctl(8) finds valid, and *out is untouched. */
 const char *words_read_service(const char *text, struct service *out);
 const char *words_read_profile(const char *text, struct profile *out);
 const char *words_read_rate(const char *text, double *out);
