@@ -7,7 +7,6 @@
  */
 
 #include <assert.h>
-#include <string.h>
 #include <strings.h>
 
 #include "conf/room.h"

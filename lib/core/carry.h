@@ -10,9 +10,6 @@
  * CARRY_FORMAT is raised.
  */
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/pool.h"
 
 #define CARRY_FORMAT 1

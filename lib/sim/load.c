@@ -19,7 +19,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "sim/simulate.h"
 #include "sys/text.h"

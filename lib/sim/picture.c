@@ -3,7 +3,6 @@
 #include <sys/param.h>
 
 #include <math.h>
-#include <string.h>
 
 #include "sim/simulate.h"
 #include "sys/text.h"

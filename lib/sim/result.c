@@ -2,8 +2,6 @@
 
 #include <sys/param.h>
 
-#include <string.h>
-
 #include "sim/simulate.h"
 
 #define LINEAR_BITS 6 /* HISTOGRAM_PART is 2 to this */

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
 #include "sim/simulate.h"
 #include "sys/number.h"

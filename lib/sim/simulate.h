@@ -7,10 +7,6 @@
  */
 
 #include <err.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -18,7 +14,6 @@
 #include "core/autosize.h"
 #include "core/deadlines.h"
 #include "core/prng.h"
-#include "core/tstamp.h"
 
 /* --- result.c: what became of connections, and how long they waited ------- */
 

@@ -3,8 +3,6 @@
  * names and the meaning of those of `status -j` where that has them too.
  */
 
-#include <string.h>
-
 #include "sim/simulate.h"
 #include "sys/emit.h"
 #include "sys/text.h"
