@@ -91,8 +91,8 @@ void failure_end(struct pool *p, uint32_t process, enum process_end end);
 
 /* --- process.c: a process, from its start to its end ------------------- */
 
-/* Changes the state by its table; false: the process must not cause this. */
-bool process_event(struct pool *p, uint32_t process, enum process_event e);
+/* Changes the state by its table; asserts that the event can be in it. */
+void process_event(struct pool *p, uint32_t process, enum process_event e);
 
 /* The last session that the process may have is running, or is not. */
 void process_expire(struct pool *p, uint32_t process, bool expiring);

@@ -120,7 +120,7 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
 	pool_session_end(p, conn, end);
 	x->used = p->now;
 	x->cooling = false;
-	(void)process_event(p, process, PROCESS_DONE);
+	process_event(p, process, PROCESS_DONE);
 	if (process_spend(p, process))
 		;
 	else if (x->state == PROCESS_IDLE && sizing_is_over(p, a))
@@ -276,7 +276,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	a->figures.exits[x->asked ? x->end : how]++;
 	if (!x->asked)
 		failure_end(p, process, how);
-	(void)process_event(p, process, PROCESS_DIED);
+	process_event(p, process, PROCESS_DIED);
 	queue_received(p, process, TSTAMP_NEVER);
 	/* Connections that were promised to it and never sent. */
 	for (c = x->conns.first; c != ILIST_NONE; c = next) {

@@ -9,13 +9,10 @@
 
 /* --- states ------------------------------------------------------------- */
 
-/*
- * The state after each event.  HOLE: an event that only we could cause here,
- * and must not.  FOUL: an event that the process caused, and must not.
- */
+/* The state after each event.  HOLE: an event that cannot be here. */
 /* clang-format off */
 enum {
-	HOLE = PROCESS_STATES + 1, FOUL = PROCESS_STATES,
+	HOLE = PROCESS_STATES,
 	GONE = PROCESS_GONE, STARTING = PROCESS_STARTING,
 	IDLE = PROCESS_IDLE, ACTIVE = PROCESS_ACTIVE,
 	DETACHED = PROCESS_DETACHED, RETIRING = PROCESS_RETIRING,
@@ -24,12 +21,12 @@ enum {
 static const unsigned char process_table[PROCESS_STATES][PROCESS_EVENTS] = {
 /*	               STARTED   READY     GIVEN   DONE      EMPTIED   RELEASED  TOLD      DIED   FREED */
 [PROCESS_GONE] =     { STARTING, HOLE,     HOLE,   HOLE,     HOLE,     HOLE,     HOLE,     HOLE,  HOLE },
-[PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   FOUL,     FOUL,     HOLE,     STOPPING, DYING, GONE },
-[PROCESS_IDLE] =     { HOLE,     FOUL,     ACTIVE, FOUL,     FOUL,     HOLE,     STOPPING, DYING, HOLE },
-[PROCESS_ACTIVE] =   { HOLE,     FOUL,     ACTIVE, ACTIVE,   IDLE,     DETACHED, RETIRING, DYING, HOLE },
-[PROCESS_DETACHED] = { HOLE,     FOUL,     HOLE,   DETACHED, STOPPING, HOLE,     RETIRING, DYING, HOLE },
-[PROCESS_RETIRING] = { HOLE,     FOUL,     HOLE,   RETIRING, STOPPING, HOLE,     RETIRING, DYING, HOLE },
-[PROCESS_STOPPING] = { HOLE,     STOPPING, HOLE,   FOUL,     FOUL,     HOLE,     STOPPING, DYING, GONE },
+[PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   HOLE,     HOLE,     HOLE,     STOPPING, DYING, GONE },
+[PROCESS_IDLE] =     { HOLE,     HOLE,     ACTIVE, HOLE,     HOLE,     HOLE,     STOPPING, DYING, HOLE },
+[PROCESS_ACTIVE] =   { HOLE,     HOLE,     ACTIVE, ACTIVE,   IDLE,     DETACHED, RETIRING, DYING, HOLE },
+[PROCESS_DETACHED] = { HOLE,     HOLE,     HOLE,   DETACHED, STOPPING, HOLE,     RETIRING, DYING, HOLE },
+[PROCESS_RETIRING] = { HOLE,     HOLE,     HOLE,   RETIRING, STOPPING, HOLE,     RETIRING, DYING, HOLE },
+[PROCESS_STOPPING] = { HOLE,     STOPPING, HOLE,   HOLE,     HOLE,     HOLE,     STOPPING, DYING, GONE },
 [PROCESS_DYING] =    { HOLE,     DYING,    HOLE,   DYING,    DYING,    HOLE,     HOLE,     HOLE,  GONE },
 };
 /* clang-format on */
@@ -78,7 +75,7 @@ process_expire(struct pool *p, uint32_t process, bool expiring)
 	x->expiring = expiring;
 }
 
-bool
+void
 process_event(struct pool *p, uint32_t process, enum process_event e)
 {
 	struct process *x = &p->processes[process];
@@ -89,8 +86,6 @@ process_event(struct pool *p, uint32_t process, enum process_event e)
 		e = PROCESS_EMPTIED;
 	s = process_table[x->state][e];
 	assert(s != HOLE);
-	if (s == FOUL)
-		return false;
 	if (s != x->state) {
 		if ((process_traits[x->state] & process_traits[s] & READY) == 0)
 			a->touched |= MARK_COUNT;
@@ -110,7 +105,6 @@ process_event(struct pool *p, uint32_t process, enum process_event e)
 	/* The last session of a detached process has ended. */
 	if (s == PROCESS_STOPPING && x->step == STEP_NONE)
 		process_escalate(p, process, STEP_STOP, END_DETACHED);
-	return true;
 }
 
 void
@@ -180,7 +174,7 @@ process_start(struct pool *p, uint32_t app)
 	a->failure.called = false;
 	process_limit(p, n);
 	p->living++;
-	(void)process_event(p, n, PROCESS_STARTED);
+	process_event(p, n, PROCESS_STARTED);
 	actions_put(p, ACTION_SPAWN, n, 0);
 }
 
@@ -204,7 +198,7 @@ process_ready(struct pool *p, uint32_t process)
 		/* The next growth, or `auto` stop, may be sooner. */
 		a->touched |= MARK_GROWTH | MARK_COUNT;
 	}
-	(void)process_event(p, process, PROCESS_READY);
+	process_event(p, process, PROCESS_READY);
 	return x->state == PROCESS_IDLE;
 }
 
@@ -220,7 +214,7 @@ process_free(struct pool *p, uint32_t process)
 		p->apps[x->app].apart--;
 	else
 		p->living--;
-	(void)process_event(p, process, PROCESS_FREED);
+	process_event(p, process, PROCESS_FREED);
 	ilist_push_front(&p->free_processes, p->process_links, process);
 }
 
@@ -290,7 +284,7 @@ process_detach(struct pool *p, uint32_t process)
 	x->asked = true;
 	x->end = END_DETACHED;
 	process_set_apart(p, x);
-	(void)process_event(p, process, PROCESS_RELEASED);
+	process_event(p, process, PROCESS_RELEASED);
 }
 
 void
@@ -323,7 +317,7 @@ process_escalate(struct pool *p, uint32_t process, enum process_step step,
 		p->apps[x->app].stuck++;
 		actions_news(p, x->app, NEWS_STUCK, process);
 	}
-	(void)process_event(p, process, PROCESS_TOLD);
+	process_event(p, process, PROCESS_TOLD);
 	if (step < STEP_STUCK)
 		actions_put(p, kinds[step], process, 0);
 	if (first)

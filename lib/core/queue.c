@@ -167,7 +167,7 @@ queue_return(struct pool *p, uint32_t conn)
 	p->processes[process].handed--;
 	process_expire(p, process, false);
 	queue_insert(p, conn);
-	(void)process_event(p, process, PROCESS_DONE);
+	process_event(p, process, PROCESS_DONE);
 }
 
 /* --- the next one -------------------------------------------------------- */
@@ -273,7 +273,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	if (x->handed == x->request_limit)
 		process_expire(p, process, true);
 	a->figures.sessions++;
-	(void)process_event(p, process, PROCESS_GIVEN);
+	process_event(p, process, PROCESS_GIVEN);
 	actions_put(p, ACTION_HAND, conn, 0);
 	(void)process_spend(p, process);
 }
