@@ -201,14 +201,6 @@ worker_changed(struct engine *e, const struct engine_worker *w)
 
 /* --- requests ----------------------------------------------------------- */
 
-/* A connection of the app has ended: its client, if any, will come again. */
-static void
-engine_let_go(struct engine *e, uint32_t app, bool served)
-{
-	if (e->now >= ENGINE_EPOCH)
-		load_left(e->load, app, served, e->now - ENGINE_EPOCH);
-}
-
 static void
 request_free(struct engine *e, uint32_t request)
 {
@@ -225,7 +217,8 @@ requests_lose(struct engine *e, struct ilist *list)
 		uint32_t n = list->first;
 
 		e->result->apps[e->requests[n].app].lost++;
-		engine_let_go(e, e->requests[n].app, false);
+		load_left(
+		    e->load, e->requests[n].app, false, e->now - ENGINE_EPOCH);
 		ilist_remove(list, e->links, n);
 		request_free(e, n);
 	}
@@ -240,7 +233,7 @@ request_refused(struct engine *e, uint32_t app, enum engine_refusal how)
 	out->timed_out += how == ENGINE_TIMED_OUT;
 	out->overflowed += how == ENGINE_OVERFLOWED;
 	tally_count(e, &e->tallies[app], SERIES_REFUSED);
-	engine_let_go(e, app, false);
+	load_left(e->load, app, false, e->now - ENGINE_EPOCH);
 }
 
 static void
@@ -355,7 +348,7 @@ play_request(struct engine *e, uint32_t n)
 
 	worker_change(e, w);
 	e->result->apps[r->app].completed++;
-	engine_let_go(e, r->app, true);
+	load_left(e->load, r->app, true, e->now - ENGINE_EPOCH);
 	ilist_remove(&w->serving, e->links, n);
 	request_free(e, n);
 	worker_read(e, w);
