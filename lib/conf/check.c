@@ -322,25 +322,6 @@ check_app_needs(struct build *b, const struct conf_app *app)
 	}
 }
 
-static void
-check_sum(struct build *b)
-{
-	uint64_t sum = 0;
-
-	for (size_t i = 0; i < b->conf->apps_len; i++) {
-		if (!build_sound(b, &b->conf->apps[i], "min_processes"))
-			return;
-		sum += b->conf->apps[i].pool.min_processes;
-	}
-	if (sum > b->conf->max_processes &&
-	    build_sound(b, NULL, "max_processes"))
-		findings_mistake(b->findings,
-		    build_where(b, NULL, "max_processes"),
-		    "the apps' min_processes add up to %ju, over max_processes "
-		    "(%u)",
-		    (uintmax_t)sum, b->conf->max_processes);
-}
-
 /* Of close_delay the longer counts: that of the app, or that of all. */
 static void
 check_delays(struct build *b)
@@ -708,9 +689,16 @@ check_conf(struct build *b)
 {
 	const struct sockaddr_un *sun = NULL;
 	const char *control = b->conf->control;
+	bool sound = build_sound(b, NULL, "max_processes");
+	uint64_t sum = 0;
 
-	for (size_t i = 0; i < b->conf->apps_len; i++)
-		check_one_app(b, &b->conf->apps[i]);
+	for (size_t i = 0; i < b->conf->apps_len; i++) {
+		struct conf_app *app = &b->conf->apps[i];
+
+		check_one_app(b, app);
+		sound = sound && build_sound(b, app, "min_processes");
+		sum += app->pool.min_processes;
+	}
 	for (size_t i = 0; i < b->conf->apps_len; i++)
 		check_app_needs(b, &b->conf->apps[i]);
 	if (control != NULL && strlen(control) >= sizeof(sun->sun_path))
@@ -719,7 +707,12 @@ check_conf(struct build *b)
 		    control, strlen(control), sizeof(sun->sun_path) - 1);
 	check_addresses(b);
 	check_delays(b);
-	check_sum(b);
+	if (sound && sum > b->conf->max_processes)
+		findings_mistake(b->findings,
+		    build_where(b, NULL, "max_processes"),
+		    "the apps' min_processes add up to %ju, over max_processes "
+		    "(%u)",
+		    (uintmax_t)sum, b->conf->max_processes);
 	if (b->conf->apps_len == 0 && b->conf->counter_len == 0 &&
 	    b->findings->mistakes == 0)
 		findings_mistake(b->findings,
