@@ -371,7 +371,8 @@ struct words {
 
 struct words words_span(tspan span); /* "0", "12.3us", "1.5s", "2m30s" */
 struct words words_count(uint64_t n); /* "1,234,567" */
-struct words words_number(double n); /* "0.25", "12.3", "4711" */
+struct words words_with_unit(double n, const char *unit); /* "1.5s" */
+#define words_number(n) words_with_unit(n, "") /* "0.25", "12.3", "4711" */
 
 struct words words_profile(const struct profile *p); /* "burst:10,5s,1m" */
 struct words words_service(const struct service *s); /* "exponential:50ms" */

@@ -12,7 +12,7 @@ const char *const profile_names[] = { "steady", "burst", "day", "ramp" };
 const char *const balancer_names[] = { "leastconn", "random2", "roundrobin" };
 
 /* Three places, but for zeros at the end. */
-static struct words
+struct words
 words_with_unit(double n, const char *unit)
 {
 	struct words w = { "" };
@@ -33,12 +33,6 @@ words_with_unit(double n, const char *unit)
 	}
 	(void)strlcat(w.text, unit, sizeof(w.text));
 	return w;
-}
-
-struct words
-words_number(double n)
-{
-	return words_with_unit(n, "");
 }
 
 struct words
