@@ -14,12 +14,6 @@
 
 static const char inherit[] = "inherit";
 
-static bool
-reads(const struct input *in, const char *word)
-{
-	return strcmp(in->values[0], word) == 0;
-}
-
 /* ---- counts; the companion of prefetch says that the pool decides ---- */
 
 bool
@@ -37,7 +31,7 @@ uint_parse(const struct input *in, void *base)
 	const char *text = in->values[0];
 	uint64_t value = bounded ? CONF_AUTO_MAX : 0;
 
-	plain = is_auto != NULL && reads(in, "auto");
+	plain = is_auto != NULL && strcmp(in->values[0], "auto") == 0;
 	wanted = plain || (bounded && strncmp(text, "auto:", 5) == 0);
 	if (wanted && !plain)
 		text += 5;
@@ -131,7 +125,8 @@ static bool
 span_parse(const struct input *in, void *base)
 {
 	tspan *field = TYPE_FIELD(in->option, base);
-	bool wanted = in->option->type == &type_span_auto && reads(in, "auto");
+	bool wanted = in->option->type == &type_span_auto &&
+	    strcmp(in->values[0], "auto") == 0;
 	tspan span = APP_AUTO;
 
 	if (!wanted && !conf_parse_span(in->values[0], &span))
@@ -265,7 +260,7 @@ mode_parse(const struct input *in, void *base)
 	size_t len = strlen(text);
 	int mode = -1;
 
-	if (!is_umask || !reads(in, inherit)) {
+	if (!is_umask || strcmp(in->values[0], inherit) != 0) {
 		if (len > 0 && len <= 6 && strspn(text, "01234567") == len)
 			mode = (int)strtol(text, NULL, 8);
 		if (mode < 0 || mode > 0777)
@@ -301,7 +296,7 @@ nice_parse(const struct input *in, void *base)
 	bool minus = *text == '-';
 	uint64_t value = 0;
 
-	*set = !reads(in, inherit);
+	*set = strcmp(in->values[0], inherit) != 0;
 	if (*set &&
 	    (!type_parse_uint(text + minus, &value) ||
 		value > (minus ? 20 : 19)))
@@ -328,7 +323,8 @@ rlimit_parse(const struct input *in, void *base)
 {
 	const struct type *kind = in->option->type;
 	struct conf_rlimit *field = TYPE_FIELD(in->option, base);
-	struct conf_rlimit limit = { .set = !reads(in, inherit) };
+	struct conf_rlimit limit = { .set =
+					 strcmp(in->values[0], inherit) != 0 };
 	const char *text = in->values[0];
 	const char *what = "a whole number";
 	uint64_t max = RLIM_INFINITY;

@@ -290,16 +290,6 @@ static const int facilities[] = { LOG_DAEMON, LOG_USER, LOG_LOCAL0, LOG_LOCAL1,
 	LOG_AUTH, LOG_AUTHPRIV, LOG_CRON, LOG_FTP, LOG_LPR, LOG_MAIL, LOG_NEWS,
 	LOG_SYSLOG, LOG_UUCP };
 
-/* The word of that value, or NULL. */
-static const char *
-word_of(const char *const *words, unsigned value)
-{
-	for (; *words != NULL; words++)
-		if (**words != '=' && value-- == 0)
-			break;
-	return *words;
-}
-
 /*
  * The value of text, or false: it is not one of the words. file_out: what is
  * named beside the word or instead of it, NULL if nothing is.
@@ -395,16 +385,18 @@ word_print(const struct option *o, const void *base, struct arena *a)
 {
 	bool flag = o->type == &type_flag;
 	const void *field = TYPE_FIELD(o, base);
-	const char *word = word_of(flag ? flag_words : o->words,
-	    o->size == sizeof(bool) ? *(const bool *)field != flag
-				    : *(const unsigned *)field);
+	const char *const *word = flag ? flag_words : o->words;
+	unsigned value = o->size == sizeof(bool) ? *(const bool *)field != flag
+						 : *(const unsigned *)field;
 	const char *file =
 	    o->extra != 0 ? *(char *const *)TYPE_EXTRA(o, base) : NULL;
 
+	while (**word == '=' || value-- > 0)
+		word++;
 	if (file == NULL)
-		return arena_strdup(a, word);
+		return arena_strdup(a, *word);
 	return type_quote(
-	    a, *word == '/' ? file : arena_printf(a, "%s%s", word, file));
+	    a, **word == '/' ? file : arena_printf(a, "%s%s", *word, file));
 }
 
 const struct type type_flag = { false, word_parse, word_print };
