@@ -170,10 +170,11 @@ tally_read(struct tally *t, tstamp given)
 	}
 }
 
+/* Every change of a worker stands between MINUS_ONE and ONE of it. */
 static void
-tally_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
+tally_worker(struct engine *e, const struct engine_worker *w, uint32_t by)
 {
-	for (; t != NULL; t = t->total) {
+	for (struct tally *t = tally_of(e, w->app); t != NULL; t = t->total) {
 		t->existing += by;
 		if (w->serving.count > 0)
 			t->busy += by;
@@ -184,19 +185,6 @@ tally_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
 		if (w->state == ENGINE_READY && w->serving.count == 0)
 			t->idle += by;
 	}
-}
-
-/* Every change of a worker stands between these two. */
-static void
-worker_change(struct engine *e, const struct engine_worker *w)
-{
-	tally_worker(tally_of(e, w->app), w, MINUS_ONE);
-}
-
-static void
-worker_changed(struct engine *e, const struct engine_worker *w)
-{
-	tally_worker(&e->tallies[w->app], w, ONE);
 }
 
 /* --- requests ----------------------------------------------------------- */
@@ -316,12 +304,12 @@ play_worker(struct engine *e, uint32_t worker)
 	struct engine_worker *w = &e->workers[worker];
 	struct tally *t = &e->tallies[w->app];
 
-	worker_change(e, w);
+	tally_worker(e, w, MINUS_ONE);
 	if (w->state == ENGINE_STARTING && !w->killed) {
 		w->state = ENGINE_READY;
 		if (w->leaving)
 			worker_exits(e, w);
-		worker_changed(e, w);
+		tally_worker(e, w, ONE);
 		if (!w->leaving)
 			e->manager->ops->ready(e->manager, worker, e->now);
 		return;
@@ -346,13 +334,13 @@ play_request(struct engine *e, uint32_t n)
 	uint32_t worker = r->worker;
 	struct engine_worker *w = &e->workers[worker];
 
-	worker_change(e, w);
+	tally_worker(e, w, MINUS_ONE);
 	e->result->apps[r->app].completed++;
 	load_left(e->load, r->app, true, e->now - ENGINE_EPOCH);
 	ilist_remove(&w->serving, e->links, n);
 	request_free(e, n);
 	worker_read(e, w);
-	worker_changed(e, w);
+	tally_worker(e, w, ONE);
 	if (w->leaving && w->serving.count == 0)
 		worker_exits(e, w);
 	e->manager->ops->finished(e->manager, worker, n, e->now);
@@ -376,7 +364,7 @@ engine_start(
 		e->result->apps[app].spawned++;
 	tally_count(e, tally_of(e, app), SERIES_SPAWNED);
 	deadlines_set(&e->deadlines, worker, tstamp_add(e->now, e->start_time));
-	worker_changed(e, w);
+	tally_worker(e, w, ONE);
 }
 
 void
@@ -387,9 +375,9 @@ engine_stop(struct engine *e, uint32_t worker)
 	assert(w->state != ENGINE_FREE);
 	if (w->leaving)
 		return;
-	worker_change(e, w);
+	tally_worker(e, w, MINUS_ONE);
 	w->leaving = true;
-	worker_changed(e, w);
+	tally_worker(e, w, ONE);
 	/* A starting worker hears of it when it is ready. */
 	if (w->state == ENGINE_READY && w->serving.count == 0)
 		worker_exits(e, w);
@@ -403,12 +391,12 @@ engine_kill(struct engine *e, uint32_t worker)
 	assert(w->state != ENGINE_FREE);
 	if (w->killed)
 		return;
-	worker_change(e, w);
+	tally_worker(e, w, MINUS_ONE);
 	requests_lose(e, &w->serving);
 	w->leaving = true;
 	w->killed = true;
 	worker_exits(e, w);
-	worker_changed(e, w);
+	tally_worker(e, w, ONE);
 }
 
 void
@@ -419,13 +407,13 @@ engine_give(struct engine *e, uint32_t worker, uint32_t request)
 
 	assert(w->state == ENGINE_READY && !w->leaving);
 	assert(r->used && r->worker == ILIST_NONE && r->app == w->app);
-	worker_change(e, w);
+	tally_worker(e, w, MINUS_ONE);
 	tally_requests(&e->tallies[w->app], MINUS_ONE, 0);
 	r->worker = worker;
 	r->given = e->now;
 	ilist_push_back(&w->unread, e->links, request);
 	worker_read(e, w);
-	worker_changed(e, w);
+	tally_worker(e, w, ONE);
 }
 
 uint32_t
