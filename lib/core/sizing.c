@@ -347,37 +347,24 @@ sizing_take_place(struct pool *p, uint32_t app)
 		places_want(p, app, n - 1, false);
 }
 
-/*
- * When a process is to be started for the minimum or for those who wait.  late:
- * with target_wait it would take too long to serve them all.
- */
-static tstamp
-sizing_growth_due(const struct pool *p, uint32_t app, uint32_t demand,
-    uint32_t missing, bool *late_out)
-{
-	const struct app *a = &p->apps[app];
-
-	*late_out = demand > 0 && a->options.target_wait > 0 &&
-	    a->options.growth != GROWTH_LINEAR &&
-	    demand * promise_session(&a->promise) >
-		tspan_to_seconds(sizing_tolerance(a)) *
-		    ((double)app_processes(a) * a->options.concurrency);
-	if (missing > 0)
-		return 0;
-	if (demand == 0 || bounds_under_own(a) == 0)
-		return TSTAMP_NEVER;
-	return bounds_lasting(a) == 0 || *late_out ? 0 : sizing_paced(p, app);
-}
-
 tstamp
 sizing_grow(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
 	struct app_growing *g = &a->growing;
 	uint32_t demand = app_demand(a), missing = sizing_missing(p, a);
-	bool late;
-	tstamp due = sizing_growth_due(p, app, demand, missing, &late), gate;
+	/* With target_wait it would take too long to serve all that wait. */
+	bool late = demand > 0 && a->options.target_wait > 0 &&
+	    a->options.growth != GROWTH_LINEAR &&
+	    demand * promise_session(&a->promise) >
+		tspan_to_seconds(sizing_tolerance(a)) *
+		    ((double)app_processes(a) * a->options.concurrency);
+	tstamp due = TSTAMP_NEVER, gate;
 
+	if (missing > 0)
+		due = 0;
+	else if (demand > 0 && bounds_under_own(a) > 0)
+		due = bounds_lasting(a) == 0 || late ? 0 : sizing_paced(p, app);
 	if (!act) {
 		if (a->places_wanted > 0 || app_is_ending(a) ||
 		    p->phase == POOL_ENDING)
