@@ -35,7 +35,6 @@
 
 struct options {
 	const struct given *given;
-	const char *svg; /* NULL: none */
 	struct simulation s; /* its load without apps yet; no memory: 0 */
 };
 
@@ -335,9 +334,6 @@ options_parse(struct options *o, const struct given *given)
 				valid = WRITE_SPAN;
 			else if (o->s.start_time > START_TIME_MAX)
 				valid = "it may be 10m at most";
-			break;
-		case SIMULATE_SVG:
-			o->svg = text;
 			break;
 		case SIMULATE_TRACE:
 			load->trace = text;
@@ -735,6 +731,7 @@ simulate_run(const char *file, bool json, const struct given *options)
 	struct verdict *verdicts;
 	struct autosize *fits;
 	struct load_app *apps;
+	const struct given *svg;
 	struct options o;
 	struct simulation *s = &o.s;
 	struct conf *conf;
@@ -763,8 +760,9 @@ simulate_run(const char *file, bool json, const struct given *options)
 		view_json(s, &r, stdout);
 	else
 		view_text(s, &r, stdout);
-	if (o.svg != NULL)
-		simulate_draw(o.svg, s, &r);
+	svg = options_find(&o, SIMULATE_SVG, NULL);
+	if (svg != NULL)
+		simulate_draw(svg->value, s, &r);
 	result_fini(&r);
 	free(verdicts);
 	free(fits);
