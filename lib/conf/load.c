@@ -29,10 +29,12 @@ print_values(const struct build *b, const struct conf_app *app)
 
 /* Loads the text, the command line, or, without both, the file. */
 static struct conf *
-load_either(const char *file, const struct source *text,
+load_either(const char *file, const char *choice, const char *text,
     const struct conf_run *run, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
+	const char *slash = strrchr(file, '/');
+	size_t len = text != NULL ? strlen(text) : 0;
 	static char exhausted[PATH_MAX + 64];
 	static char *exhausted_list[] = { exhausted, NULL };
 	struct arena work = { NULL }, kept = { NULL }, told = { NULL };
@@ -47,7 +49,7 @@ load_either(const char *file, const struct source *text,
 	struct source *source;
 	struct conf *conf;
 
-	if (!source_affordable(text == NULL ? 0 : text->len)) {
+	if (!source_affordable(len)) {
 		(void)snprintf(exhausted, sizeof(exhausted), "%s: %s", file,
 		    strerror(ENOMEM));
 		*report = (struct conf_report){ exhausted_list, 1,
@@ -56,8 +58,12 @@ load_either(const char *file, const struct source *text,
 	}
 	if (text != NULL) {
 		source = arena_alloc(&work, 1, sizeof(*source));
-		*source = *text;
-		source->text = arena_strdup(&work, text->text);
+		source->path = file;
+		source->choice = choice;
+		source->dir = arena_strndup(&work, file,
+		    slash != NULL ? (size_t)(slash - file) : strlen(file));
+		source->text = arena_strdup(&work, text);
+		source->len = len;
 	} else {
 		source = run != NULL ? run_source(&work, run, &findings)
 				     : source_read(&work, file, SOURCE_MAX);
@@ -88,35 +94,22 @@ struct conf *
 conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
-	return load_either(file, NULL, NULL, flags, is_ours, report);
+	return load_either(file, NULL, NULL, NULL, flags, is_ours, report);
 }
 
 struct conf *
 conf_run(const struct conf_run *run, struct conf_report *report)
 {
 	return load_either(
-	    "apppoold run", NULL, run, CONF_OUTSIDE_WARN, NULL, report);
+	    "apppoold run", NULL, NULL, run, CONF_OUTSIDE_WARN, NULL, report);
 }
 
 struct conf *
 conf_load_text(const char *file, const char *choice, const char *text,
     struct conf_report *report)
 {
-	char folder[PATH_MAX];
-	const struct source source = { .path = file,
-		.choice = choice,
-		.dir = folder,
-		.text = text,
-		.len = strlen(text) };
-	char *slash;
-
-	(void)snprintf(folder, sizeof(folder), "%s", file);
-	slash = strrchr(folder, '/');
-	if (slash != NULL)
-		*slash = '\0';
-
 	return load_either(
-	    file, &source, NULL, CONF_OUTSIDE_WARN, NULL, report);
+	    file, choice, text, NULL, CONF_OUTSIDE_WARN, NULL, report);
 }
 
 struct conf *
