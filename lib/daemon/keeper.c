@@ -620,10 +620,13 @@ keeper_succeed(struct keeper *k, uint32_t busy, tstamp now)
 			pool_unheard(&all->sup->pool, o->process, !failed, now);
 		keeper_give_up(o, held, now);
 	}
-	/* A dead keeper may have had what was taken of a living worker. */
+	/*
+	 * A dead keeper may have had what was taken of a living worker; not one
+	 * that was never started, which has no page.
+	 */
 	if (k->told == KEEPER_TAKE &&
 	    (busy == KEEPER_TAKE ||
-		(TAILQ_FIRST(&all->retakes)->living &&
+		(page != NULL && TAILQ_FIRST(&all->retakes)->living &&
 		    atomic_load(&page->busy) == KEEPER_TAKE)))
 		keeper_end_retake(TAILQ_FIRST(&all->retakes), false, now);
 	keeper_hasten(all);

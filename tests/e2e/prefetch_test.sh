@@ -62,6 +62,31 @@ testAPrefetchedConnectionGoesToTheSiblingThatBecomesIdle() {
 	assert_accounts web
 }
 
+# The keeper is to take a connection back, and there is no memory for its page.
+testAConnectionIsTakenBackThoughAKeeperCouldNotBeStartedBefore() {
+	pair 'output = null'
+	kib=$(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$POOL/status")
+	[ "$kib" -lt 1000000000 ] ||
+	    { skip 'a sanitizer has all the addresses there are'; return 0; }
+	busy long 1
+	busy short 2
+	occupy ahead
+	await are_sessions 3
+	keeper=$(status apps web keepers 0 pid)
+	kill -KILL "$keeper"
+	await is_gone "$keeper"
+	# Within a second of its start there is no other keeper.
+	sleep 1
+	prlimit --pid "$POOL" --as=4096:
+	dismiss short
+	await said 'apppool-keeper: Cannot allocate memory'
+	prlimit --pid "$POOL" --as=unlimited:
+	dismiss ahead
+	await status_is 1 apps web retaken
+	dismiss long
+	assert_accounts web
+}
+
 testAPrefetchedConnectionOfAKilledProcessGoesElsewhere() {
 	pair
 	hold_at long
