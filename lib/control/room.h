@@ -70,7 +70,8 @@ enum status_has {
 	HAS_PROCINFO = 1 << 18, /* likewise */
 	HAS_COUNTER = 1 << 19, /* of the daemon */
 	HAS_IDLE = 1 << 19, /* of a worker */
-	HAS_BUSY = 1 << 20,
+	HAS_BUSY = 1 << 20, /* likewise */
+	HAS_CANARY = 1 << 20, /* of an app */
 	HAS_OUTPUT = 1 << 21,
 	HAS_CLOSING = 1 << 22, /* its close_delay is under way */
 	HAS_READY = 1 << 23, /* it has not left the file */
@@ -125,6 +126,8 @@ struct status_rollout {
 	bool given_up;
 	size_t given_up_for; /* string: the failure that ended it, or none */
 	tspan age; /* of that */
+	uint32_t canary; /* its processes, */
+	tspan canary_left; /* and what is left of canary_time */
 };
 
 /* max_processes = auto. */
@@ -169,6 +172,7 @@ struct status_app {
 	const char *handoff;
 	struct app_options options; /* as they are in force now */
 	struct group_resizing size;
+	bool rolled_back;
 	struct status_auto autosize;
 	const char *accept_by; /* NULL: it is not accept */
 	uint32_t processes;

@@ -88,6 +88,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	const tstamp oldest = pool_waiting_since(p, a->number);
 	const tstamp gate = pool_start_gate(app);
 	struct status_rollout *r = &a->rollout;
+	const struct app_canary *canary = &app->rollout.canary;
 
 	a->state = app_state_name(app);
 	a->state_for = now - app->state.since;
@@ -108,11 +109,16 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	    (r->given_up ? HAS_ROLLOUT | HAS_GIVEN_UP : 0);
 	r->state = app_rolling(app) ? "rolling" : "given up";
 	/* Processes that start after a canary has failed are of the next. */
-	r->generation = app->generation -
-	    (r->given_up && app->rollout.canary.fault != CANARY_WELL);
+	r->generation =
+	    app->generation - (r->given_up && canary->fault != CANARY_WELL);
 	r->of = app->rollout.size;
 	r->outdated = app->outdated;
 	r->done = r->of > r->outdated ? r->of - r->outdated : 0;
+	r->canary = canary->processes;
+	a->has |= app_rolling(app) && r->canary > 0 ? HAS_CANARY : 0;
+	r->canary_left = canary->until == 0 ? app->options.canary.time
+	    : canary->until > now           ? canary->until - now
+					    : 0;
 
 	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
@@ -184,6 +190,7 @@ take_app(
 		a->closing_in = closes > st->at ? closes - st->at : 0;
 	}
 	a->size = g->size;
+	a->rolled_back = g->former.in_force;
 	take_auto(
 	    st, group_is_auto(g), &g->autosize.fit, &a->has, &a->autosize);
 	if (g->size.set)

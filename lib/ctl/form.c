@@ -311,6 +311,9 @@ put_app(struct text *out, json_t *app)
 		    form_number(app, "rollout.generation"),
 		    of - form_number(app, "rollout.done"));
 	form_put(out, app,
+	    "[{+rollout.canary}; canary {rollout.canary}, "
+	    "{rollout.canary_left:t} left]"
+	    "[{?rolled_back}; rolled back until the next reload]"
 	    "[{?resized}; resized, the file says {file_min_processes} to "
 	    "{file_max_processes}]");
 	if (out->len > before && !out->failed) {

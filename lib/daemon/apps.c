@@ -428,6 +428,7 @@ group_roll_back(struct group *g, tstamp now)
 	apps_configure(g, g->former.config, app, now);
 	g->former.config = NULL;
 	g->former.conf = NULL;
+	g->former.in_force = true;
 	conf_free(old);
 	size_apply(g, now);
 	return true;
@@ -455,6 +456,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 		g->closing = g->drained = g->hold.muted = g->hold.stopped =
 		    g->size.set = false;
 	apps_configure(g, conf_ref(g->sup->config), app, now);
+	g->former.in_force = false;
 	if ((changes & CONF_CHANGED_PROCESS) != 0) {
 		conf_free(g->former.config);
 		g->former.config = old;
@@ -741,7 +743,7 @@ static const struct carry_field group_fields[] = { F(since), F(hold.muted),
 	F(locks.held), F(locks.asked), F(locks.granted), F(locks.full),
 	F(locks.timed_out), F(locks.unreachable), F(locks.lost), T(failure.why),
 	F(failure.at), F(failure.generation), T(given_up.why), F(given_up.at),
-	F(given_up.generation), F(former.generation) };
+	F(given_up.generation), F(former.generation), F(former.in_force) };
 #undef F
 #undef T
 

@@ -151,6 +151,7 @@ struct group {
 		struct conf *config; /* a reference; NULL: there is none */
 		const struct conf_app *conf;
 		uint32_t generation; /* that replaces its processes */
+		bool in_force; /* until the file is loaded anew */
 	} former;
 	struct hold hold;
 	struct group_resizing size;

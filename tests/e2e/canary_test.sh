@@ -76,6 +76,7 @@ testAProcessThatEndsAfterAFailedCanaryHasASuccessorOfTheFormerProgram() {
 	serving
 	generation --text slow --work 400ms
 	assert_stays 'took longer'
+	assertEquals true "$(status apps web rolled_back)"
 	for pid in $old; do
 		kill -KILL "$pid"
 	done
@@ -112,6 +113,10 @@ testRollbackEndsACanaryAndTheReloadFails() {
 	start_process ctl reload >"$DIR/reloaded" 2>&1
 	RELOAD=$STARTED
 	await status_is 3 apps web idle
+	assertContains "$(ctl status -v)" '; generation 1 replaces 2; canary 1, '
+	assertEquals 1 "$(status apps web rollout canary)"
+	left=$(status apps web rollout canary_left)
+	assertTrue "$left s left" "[ ${left%.*} -ge 3500 ]"
 	assertContains "$(ctl rollback web)" \
 	    'web: rolled back, the new processes leave'
 	finish "$RELOAD"
@@ -148,10 +153,13 @@ testRollbackBringsTheFormerProgramUntilTheNextReload() {
 	assertEquals 'web: rolled back, 2 processes replaced; the next reload '\
 'brings what the file says: correct it first' "$(ctl rollback web)"
 	assertContains "$(web)" one
+	assertEquals true "$(status apps web rolled_back)"
+	assertContains "$(ctl status -v)" '; rolled back until the next reload'
 	ctl rollback web >/dev/null 2>&1
 	assertEquals 'a second rollback' 1 $?
 	reload
 	assertContains "$(web)" two
+	assertEquals false "$(status apps web rolled_back)"
 }
 
 testRollbackIsRefusedWhereTheAddressWasAnother() {

@@ -321,6 +321,7 @@ testTheConfigurationStaysAndTheFileComesIntoForceByAReload() {
 	assertContains "$(web)" one
 	upgrade
 	assertContains 'what was rolled back' "$(web)" one
+	assertEquals true "$(status apps web rolled_back)"
 	stops_well
 }
 
