@@ -48,9 +48,6 @@ struct carry_state {
 };
 
 struct carry;
-struct group;
-struct output;
-struct worker;
 
 struct carry_kind {
 	const char *name;

@@ -9,10 +9,6 @@
 #include "daemon/group.h"
 #include "sys/counter_wire.h"
 
-struct action;
-struct openings;
-struct reap_death;
-
 /* --- poolcounter.c: apppool-counter, run where pool.conf names `counter` -- */
 
 /* An address of it; the texts stay until the next reload. */

@@ -8,15 +8,6 @@
 #include "daemon/state.h"
 #include "sys/listener.h"
 
-struct action;
-struct app_listener;
-struct backlog_look;
-struct hold_start;
-struct limiter;
-struct parked;
-struct restart_files;
-struct templating;
-
 TAILQ_HEAD(app_listeners, app_listener);
 TAILQ_HEAD(parkeds, parked);
 

@@ -28,7 +28,6 @@
 
 struct conf_app;
 struct group;
-struct supervisor;
 
 /* Keepers that one app may stall, each of which is forgotten after a while. */
 #define KEEPER_STALLS 3

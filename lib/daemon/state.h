@@ -29,20 +29,8 @@
 #include "sys/loop.h"
 
 struct carry_state;
-struct control;
 struct group;
-struct keepers;
-struct fork;
-struct logsink;
 struct openings;
-struct parked;
-struct poolcounter;
-struct refusal;
-struct reload;
-struct template;
-struct pidfile;
-struct upgrade;
-struct worker;
 
 /* An accepted connection that is in our hands. */
 struct accepted {

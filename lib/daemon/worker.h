@@ -11,12 +11,6 @@
 #include "daemon/keeper.h"
 #include "sys/procinfo.h"
 
-struct action;
-struct child_result;
-struct fork;
-struct template;
-struct timeout_report;
-
 #define WORKER_ID_LEN KEEPER_ID_LEN /* characters of an identifier */
 #define WORKER_TEMPLATE UINT32_MAX /* as process and slot: a template */
 
