@@ -20,9 +20,7 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
-#include "sys/child.h"
 #include "sys/keeper_wire.h"
-#include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
 

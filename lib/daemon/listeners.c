@@ -1,6 +1,5 @@
 /* The listening sockets of apps, and connections from there into the pool. */
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/ilist.h"
 #include "daemon/carry.h"
 #include "daemon/counter.h"
 #include "daemon/worker.h"

@@ -30,7 +30,6 @@
 #include <unistd.h>
 
 #include "daemon/carry.h"
-#include "daemon/counter.h"
 #include "daemon/worker.h"
 #include "sys/background.h"
 #include "sys/cgroup.h"
