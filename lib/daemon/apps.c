@@ -342,22 +342,6 @@ group_configure(struct group *g, tstamp now)
 	template_configure(g, now);
 }
 
-/* A group with all its parts, but no listeners; NULL and errno. */
-static struct group *
-apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
-{
-	struct group *g = group_new(s, conf, ILIST_NONE, now);
-
-	if (g == NULL)
-		return NULL;
-	if (conf->program.library == NULL)
-		apps_tell_restricted(g);
-	app_cgroup_make(g);
-	group_configure(g, now);
-	apps_set_title(s);
-	return g;
-}
-
 /* --- opening ------------------------------------------------------------- */
 
 void
@@ -514,7 +498,12 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 				break;
 		if (g != NULL) {
 			apps_change_one(g, app, prepared, answer, now);
-		} else if ((g = apps_new(s, app, now)) != NULL) {
+		} else if ((g = group_new(s, app, ILIST_NONE, now)) != NULL) {
+			if (app->program.library == NULL)
+				apps_tell_restricted(g);
+			app_cgroup_make(g);
+			group_configure(g, now);
+			apps_set_title(s);
 			(void)listeners_claim(g, prepared, false);
 			if (s->generation > 0)
 				logging_tell(answer, LOG_LEVEL_INFO,

@@ -388,51 +388,6 @@ backlog_wrong_port(const struct group *g)
 	    : "";
 }
 
-/* --- processes that accept ----------------------------------------------- */
-
-/* An app's processes, by what is known of their accepting. */
-struct accept_counts {
-	uint32_t starting; /* the pool takes one waiter off for each */
-	uint32_t early; /* starting, and accept already */
-	uint32_t beginning; /* ready, and may not accept yet */
-	bool accepts; /* any does */
-	bool awaited; /* the first that accepts is waited for */
-};
-
-/*
- * A process need not accept yet: it may be starting still. While connections
- * wait for such processes these are in use, though they hold none.
- */
-static struct accept_counts
-count_accepting(struct group *g, bool waiting, tstamp now)
-{
-	struct supervisor *s = g->sup;
-	struct accept_counts c = { 0 };
-	const struct worker *w;
-
-	TAILQ_FOREACH(w, &g->workers, next) {
-		const struct process *x = &s->pool.processes[w->process];
-		bool begins;
-
-		if (x->state > PROCESS_ACTIVE)
-			continue;
-		begins = !w->accepts &&
-		    now - x->started < g->conf->pool.start_timeout;
-		if (begins && waiting)
-			pool_worked(
-			    &s->pool, w->process, w->processors, true, now);
-		c.accepts = c.accepts || !begins;
-		if (x->state == PROCESS_STARTING) {
-			c.starting++;
-			c.early += begins ? 0 : 1;
-		} else {
-			c.beginning += begins ? 1 : 0;
-		}
-	}
-	c.awaited = !c.accepts && c.starting + c.beginning > 0;
-	return c;
-}
-
 /* --- the backlog --------------------------------------------------------- */
 
 void
@@ -441,8 +396,8 @@ backlog_look(struct group *g, tstamp now)
 	struct supervisor *s = g->sup;
 	struct backlog *b = &g->backlog;
 	struct app_listener *l, *next;
-	struct accept_counts counts;
 	long before = b->depth, depth, demand;
+	bool accepts = false, any = false;
 	struct worker *w;
 
 	/* Sockets that a process has shut down. */
@@ -465,8 +420,31 @@ backlog_look(struct group *g, tstamp now)
 		TAILQ_FOREACH(w, &g->workers, next)
 			w->accepts = w->accepts || w->pid != 0;
 	}
-	counts = count_accepting(g, b->depth > 0, now);
-	if (b->depth == 0 || !counts.awaited) {
+	/*
+	 * A process need not accept yet: it may be starting still. While
+	 * connections wait for such processes these are in use, though they
+	 * hold none. The pool takes one off for each that is starting.
+	 */
+	demand = b->depth;
+	TAILQ_FOREACH(w, &g->workers, next) {
+		const struct process *x = &s->pool.processes[w->process];
+		bool begins = !w->accepts &&
+		    now - x->started < g->conf->pool.start_timeout;
+
+		if (x->state > PROCESS_ACTIVE)
+			continue;
+		if (begins && b->depth > 0)
+			pool_worked(
+			    &s->pool, w->process, w->processors, true, now);
+		any = true;
+		accepts = accepts || !begins;
+		if (x->state != PROCESS_STARTING)
+			demand -= begins;
+		else
+			demand += !begins;
+	}
+	b->awaited = any && !accepts;
+	if (b->depth == 0 || !b->awaited) {
 		b->awaited_since = 0;
 	} else {
 		if (b->awaited_since == 0)
@@ -474,13 +452,11 @@ backlog_look(struct group *g, tstamp now)
 		open_look(g, now - b->awaited_since >= OPEN_PAUSE_AWAITED,
 		    OPEN_PAUSE_AWAITED, now);
 	}
-	b->awaited = counts.awaited;
 	/*
 	 * Connections want processes beside those that are ready; but until
 	 * the first process accepts no other is wanted: it may accept all.
 	 */
-	demand = b->depth + counts.early - counts.beginning;
-	if (b->depth == 0 || demand < 0 || counts.awaited)
+	if (b->depth == 0 || demand < 0 || b->awaited)
 		demand = 0;
 	if ((uint32_t)demand != s->pool.apps[g->app].intake.backlog)
 		pool_backlog(&s->pool, g->app, (uint32_t)demand, now);

@@ -280,32 +280,6 @@ read_members(struct carry *c, const struct carry_kind *k, struct reading *r,
 	return *r->at++ == '\n';
 }
 
-/*
- * The kind and the number of the next record. The kind is that of the one
- * before, or more likely a later one than an earlier one.
- */
-static const struct carry_kind *
-carry_read_kind(struct carry *c, struct reading *r)
-{
-	struct reading kind = read_word(r, ' ');
-	unsigned tried = 0;
-	int64_t of = -1;
-
-	for (;
-	     tried < CARRIED_KINDS && !read_is(&kind, carry_kinds[c->id]->name);
-	     tried++)
-		c->id = (c->id + 1) % CARRIED_KINDS;
-	if (tried == CARRIED_KINDS || *r->at++ != ' ' || !read_number(r, &of) ||
-	    of < 0 || of > UINT32_MAX) {
-		(void)snprintf(c->why, sizeof(c->why),
-		    "a record of %.*s is not known here",
-		    (int)MIN(kind.end - kind.at, 64), kind.at);
-		return NULL;
-	}
-	c->of = (uint32_t)of;
-	return carry_kinds[c->id];
-}
-
 bool
 carry_copy(struct carry *c, void *to, void *record)
 {
@@ -357,15 +331,32 @@ static bool
 carry_restore(struct carry *c, struct reading *r)
 {
 	struct supervisor *s = c->sup;
-	const struct carry_kind *k = carry_read_kind(c, r);
+	struct reading kind = read_word(r, ' ');
+	const struct carry_kind *k;
 	const struct carry_field *f;
 	struct group *g = NULL;
+	unsigned tried = 0;
+	int64_t of = -1;
 	void *record;
 	char *string;
 	bool good, made = false;
 
+	/* Its kind is that of the one before, or more likely a later one. */
+	for (;
+	     tried < CARRIED_KINDS && !read_is(&kind, carry_kinds[c->id]->name);
+	     tried++)
+		c->id = (c->id + 1) % CARRIED_KINDS;
+	if (tried == CARRIED_KINDS || *r->at++ != ' ' || !read_number(r, &of) ||
+	    of < 0 || of > UINT32_MAX) {
+		(void)snprintf(c->why, sizeof(c->why),
+		    "a record of %.*s is not known here",
+		    (int)MIN(kind.end - kind.at, 64), kind.at);
+		return false;
+	}
+	c->of = (uint32_t)of;
+	k = carry_kinds[c->id];
 	/* Nothing follows the end, and all but the head the pool. */
-	if (k == NULL || c->counts[CARRIED_END] > 0 ||
+	if (c->counts[CARRIED_END] > 0 ||
 	    (c->id > CARRIED_POOL && s->pool_memory == NULL) ||
 	    (record = calloc(1, k->fields->size)) == NULL)
 		return false;

@@ -418,26 +418,6 @@ reload_enforce(struct supervisor *s, struct app_listeners *listeners,
 	poolcounter_commit(s, conf, now);
 }
 
-static void
-reload_commit(struct reload *r, tstamp now)
-{
-	struct supervisor *s = r->sup;
-	struct conf *old = s->config;
-
-	log_commit(r->log);
-	s->config = r->conf;
-	r->conf = NULL;
-	r->log = NULL;
-	s->generation++;
-	reload_enforce(s, &r->listeners, r->text, now);
-	conf_free(old);
-	/*
-	 * The lane's part of the change is awaited, sockets that are removed
-	 * or get another mode: whoever asked may look at them next.
-	 */
-	openings_submit(&r->openings, &s->looker, reload_settled);
-}
-
 /*
  * Everything that can fail is done before anything is changed. What an app
  * lacks is looked at again when a lane has opened the rest: a listener that it
@@ -448,6 +428,7 @@ reload_opened(struct lane_job *job, tstamp now)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, openings.job);
 	struct supervisor *s = r->sup;
+	struct conf *old = s->config;
 	bool open = openings_end(&r->openings);
 
 	if (open && !s->stopping)
@@ -461,7 +442,19 @@ reload_opened(struct lane_job *job, tstamp now)
 		    r->text, LOG_LEVEL_ERROR, "%s: no memory", r->conf->file);
 		reload_fail(r, now);
 	} else {
-		reload_commit(r, now);
+		log_commit(r->log);
+		s->config = r->conf;
+		r->conf = NULL;
+		r->log = NULL;
+		s->generation++;
+		reload_enforce(s, &r->listeners, r->text, now);
+		conf_free(old);
+		/*
+		 * The lane's part of the change is awaited, sockets that are
+		 * removed or get another mode: whoever asked may look at them
+		 * next.
+		 */
+		openings_submit(&r->openings, &s->looker, reload_settled);
 	}
 }
 

@@ -348,27 +348,6 @@ supervisor_stop_lanes(struct supervisor *s)
 		lane_stop(&s->autosize.lane, until) == 0);
 }
 
-static void
-supervisor_clear(struct supervisor *s, struct conf *config)
-{
-	memset(s, 0, sizeof(*s));
-	s->config = config;
-	TAILQ_INIT(&s->start_queue);
-	TAILQ_INIT(&s->starting.list);
-	RB_INIT(&s->pids);
-	TAILQ_INIT(&s->templates.all);
-	TAILQ_INIT(&s->templates.forks);
-	timer_init(&s->second, NULL);
-	timer_init(&s->files_timer, NULL);
-	timer_init(&s->close, supervisor_close);
-	timer_init(&s->hangup, supervisor_look_at_terminal);
-	timer_init(&s->reaping.timer, death_reap_some);
-	timer_init(&s->sampling.timer, NULL);
-	timer_init(&s->autosize.timer, NULL);
-	timer_init(&s->told.timer, NULL);
-	timer_init(&s->told.alive, supervisor_say_alive);
-}
-
 int
 supervisor_init(struct supervisor *s, struct conf *config, bool dry)
 {
@@ -382,7 +361,21 @@ supervisor_init(struct supervisor *s, struct conf *config, bool dry)
 	    "another thread helps";
 	sigset_t set;
 
-	supervisor_clear(s, config);
+	memset(s, 0, sizeof(*s));
+	s->config = config;
+	TAILQ_INIT(&s->start_queue);
+	TAILQ_INIT(&s->starting.list);
+	TAILQ_INIT(&s->templates.all);
+	TAILQ_INIT(&s->templates.forks);
+	timer_init(&s->second, NULL);
+	timer_init(&s->files_timer, NULL);
+	timer_init(&s->close, supervisor_close);
+	timer_init(&s->hangup, supervisor_look_at_terminal);
+	timer_init(&s->reaping.timer, death_reap_some);
+	timer_init(&s->sampling.timer, NULL);
+	timer_init(&s->autosize.timer, NULL);
+	timer_init(&s->told.timer, NULL);
+	timer_init(&s->told.alive, supervisor_say_alive);
 	if (dry)
 		return keeper_init(s) == 0 && poolcounter_init(s) == 0 &&
 			loop_init(&s->loop, NULL) == 0

@@ -266,34 +266,26 @@ upgrade_past(
 	return 0;
 }
 
-static int
-upgrade_try(struct supervisor *s)
-{
-	struct carry c;
-	bool good;
-
-	carry_init(&c, s, clock_now());
-	c.dry = true;
-	good = carry_read(&c, past.text, past.len);
-	for (enum carry_id id = 0; good && id < CARRIED_KINDS; id++)
-		(void)printf(
-		    "%s %u\n", carry_kinds[id]->name, (unsigned)c.counts[id]);
-	(void)printf("%s\n", good ? COMPLETE : c.why);
-	carry_fini(&c);
-	return fflush(stdout) == 0 && good ? EX_OK : EX_DATAERR;
-}
-
 int
 upgrade_inherit(struct supervisor *s)
 {
 	struct upgrade *u;
 	const struct carry_state *head = &past.head;
 	struct carry c;
+	bool good;
 
-	if (head->dry)
-		return upgrade_try(s);
-	u = calloc(1, sizeof(*u));
 	carry_init(&c, s, loop_now(&s->loop));
+	c.dry = head->dry;
+	if (c.dry) {
+		good = carry_read(&c, past.text, past.len);
+		for (enum carry_id id = 0; good && id < CARRIED_KINDS; id++)
+			(void)printf("%s %u\n", carry_kinds[id]->name,
+			    (unsigned)c.counts[id]);
+		(void)printf("%s\n", good ? COMPLETE : c.why);
+		carry_fini(&c);
+		return fflush(stdout) == 0 && good ? EX_OK : EX_DATAERR;
+	}
+	u = calloc(1, sizeof(*u));
 	if (u == NULL || (u->answer = calloc(1, sizeof(*u->answer))) == NULL)
 		upgrade_fail("no memory");
 	u->sup = s;
