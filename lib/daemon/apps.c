@@ -515,12 +515,9 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 		if (g == NULL || former == NULL || former == g)
 			continue;
 		/* Held as the former group is, which leaves now. */
-		if (former->hold.close.at != TSTAMP_NEVER)
+		if (former->hold.close.at != TSTAMP_NEVER ||
+		    former->hold.stopped || former->hold.muted)
 			hold_begin(g, former->hold.why, now);
-		else if (former->hold.stopped)
-			hold_begin(g, END_STOPPED, now);
-		else if (former->hold.muted)
-			hold_begin(g, END_DRAINED, now);
 		former->closing = true;
 	}
 	/* All listeners have been claimed: those left over leave. */
