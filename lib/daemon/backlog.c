@@ -9,6 +9,7 @@
  * connections are in use, and one that listens elsewhere is told of.
  */
 
+#include <sys/param.h>
 #include <sys/stat.h>
 
 #include <netinet/tcp.h>
@@ -216,15 +217,6 @@ backlog_look_work(struct lane_job *job)
 
 /* --- likewise, in the loop ------------------------------------------------ */
 
-static void
-open_free(struct backlog_look *l)
-{
-	if (l->group != NULL)
-		l->group->backlog.look = NULL;
-	free(l->sockets);
-	free(l);
-}
-
 /* Whether a process in this state could listen elsewhere than it was told. */
 static bool
 is_silent(const struct worker *w)
@@ -301,7 +293,10 @@ backlog_looked(struct lane_job *job, tstamp now)
 			    g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
 	}
 end:
-	open_free(l);
+	if (g != NULL)
+		g->backlog.look = NULL;
+	free(l->sockets);
+	free(l);
 }
 
 /*
@@ -351,7 +346,7 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 	}
 	l->connections = group_accepts_itself(g);
 	if (!l->connections && !l->silent) {
-		open_free(l);
+		free(l);
 		return;
 	}
 	l->job.work = backlog_look_work;
@@ -374,9 +369,7 @@ backlog_sampled(struct worker *w, tstamp now)
 		return;
 	if (g->conf->pool.max_idle_time <= 0 || pause > OPEN_PAUSE_MAX)
 		pause = OPEN_PAUSE_MAX;
-	else if (pause < OPEN_PAUSE_MIN)
-		pause = OPEN_PAUSE_MIN;
-	open_look(w->group, false, pause, now);
+	open_look(w->group, false, MAX(pause, OPEN_PAUSE_MIN), now);
 }
 
 const char *
@@ -467,13 +460,10 @@ backlog_look(struct group *g, tstamp now)
 static void
 look_later(struct group *g, tstamp now)
 {
-	tspan pause = g->conf->pool.start_delay / LOOKS;
+	tspan pause = MIN(g->conf->pool.start_delay / LOOKS, LOOK_PAUSE_MAX);
 
-	pause = tstamp_min(pause, LOOK_PAUSE_MAX);
-	if (pause < LOOK_PAUSE_MIN)
-		pause = LOOK_PAUSE_MIN;
-	timer_set(
-	    &g->sup->loop.timers, &g->backlog.timer, tstamp_add(now, pause));
+	timer_set(&g->sup->loop.timers, &g->backlog.timer,
+	    tstamp_add(now, MAX(pause, LOOK_PAUSE_MIN)));
 }
 
 /*

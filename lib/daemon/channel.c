@@ -3,6 +3,7 @@
  * either a fact for the pool or a protocol error, for which it is killed.
  */
 
+#include <sys/param.h>
 #include <sys/socket.h>
 
 #include <fcntl.h>
@@ -128,8 +129,7 @@ pickup_pause(const struct worker *w)
 {
 	tspan pause = w->group->conf->pool.pickup_timeout / PICKUP_LOOKS;
 
-	return pause < PICKUP_PAUSE_MIN ? PICKUP_PAUSE_MIN
-					: tstamp_min(pause, PICKUP_PAUSE_MAX);
+	return MAX(MIN(pause, PICKUP_PAUSE_MAX), PICKUP_PAUSE_MIN);
 }
 
 /*
@@ -144,11 +144,10 @@ channel_peek(const struct conf_app *conf, struct accepted *c)
 	char text[REQUEST_SIZE];
 	ssize_t n;
 
-	if (!conf->parking.wait_for_request &&
-	    (protocol == CONF_PROTOCOL_RAW ||
-		conf->pool.slow_timeout + conf->pool.request_timeout == 0))
-		return;
-	if (!conf->log_requests || c->handed)
+	if (!conf->log_requests || c->handed ||
+	    (!conf->parking.wait_for_request &&
+		(protocol == CONF_PROTOCOL_RAW ||
+		    conf->pool.slow_timeout + conf->pool.request_timeout == 0)))
 		return;
 	turn_call("recv");
 	n = recv(c->fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
@@ -303,9 +302,7 @@ channel_taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
 	uint32_t conn = channel_conn(s, buf, len);
 
 	w->pickup.sent -= len;
-	w->pickup.received = w->pickup.sent < w->pickup.received
-	    ? w->pickup.sent
-	    : w->pickup.received;
+	w->pickup.received = MIN(w->pickup.sent, w->pickup.received);
 	if (conn == ILIST_NONE || s->pool.conns[conn].process != w->process) {
 		if (r->living && fd == -1 &&
 		    fdpass_send(w->channel.fd, buf, len, -1) != -1)
@@ -483,9 +480,7 @@ channel_take_conn(
 	parking_close(w->group, &w->sup->accepted[conn]);
 	if (verb == VERB_LOST)
 		return NULL;
-	w->pace.extra -= w->pace.extra < CHANNEL_EXTRA_EACH
-	    ? w->pace.extra
-	    : CHANNEL_EXTRA_EACH;
+	w->pace.extra -= MIN(w->pace.extra, CHANNEL_EXTRA_EACH);
 	template_served(w, now);
 	return NULL;
 }
@@ -537,8 +532,8 @@ channel_take_other(
 		}
 		/* FALLTHROUGH */
 	case VERB_FAIL:
-		group_failed(w->group, "%.*s",
-		    (int)(said->len > 200 ? 200 : said->len), said->text);
+		group_failed(
+		    w->group, "%.*s", (int)MIN(said->len, 200), said->text);
 		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
 		    process_end_names[END_FAIL], "cannot go on: %s",
 		    w->group->failure.why);
@@ -563,9 +558,8 @@ channel_take_other(
 			tell_said(w->sup, &event);
 		} else {
 			free(w->status);
-			w->status = strndup(said->text,
-			    said->len > CHANNEL_STATUS ? CHANNEL_STATUS
-						       : said->len);
+			w->status =
+			    strndup(said->text, MIN(said->len, CHANNEL_STATUS));
 		}
 		return NULL;
 	}
@@ -599,7 +593,7 @@ channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 		memcmp(verb_words[verb], packet, word) != 0))
 		verb++;
 	if (verb == VERBS) {
-		n = len < sizeof(shown) - 1 ? len : sizeof(shown) - 1;
+		n = MIN(len, sizeof(shown) - 1);
 		for (size_t i = 0; i < n; i++)
 			shown[i] = packet[i] >= ' ' && packet[i] < 0x7f
 			    ? packet[i]

@@ -255,9 +255,10 @@ keeper_lose_patience(struct timer *t, tstamp now)
 }
 
 struct output *
-keeper_hold(struct group *g, const char *id, uint32_t process, uid_t owner,
-    int its_ends_out[2])
+keeper_hold(
+    struct group *g, const char *id, uint32_t process, int its_ends_out[2])
 {
+	const struct conf_identity *owner = &g->conf->program.identity;
 	struct keepers *all = g->sup->keepers;
 	struct output *o = calloc(1, sizeof(*o));
 	int pipe[2], n, error;
@@ -271,8 +272,8 @@ keeper_hold(struct group *g, const char *id, uint32_t process, uid_t owner,
 		o->its_ends[n] = pipe[1];
 		/* Only the ends to read do not block. */
 		if (fcntl(pipe[0], F_SETFL, O_NONBLOCK) == -1 ||
-		    (owner != (uid_t)-1 &&
-			fchown(pipe[1], owner, (gid_t)-1) == -1)) {
+		    (owner->change &&
+			fchown(pipe[1], owner->uid, (gid_t)-1) == -1)) {
 			n++;
 			goto fail;
 		}

@@ -134,12 +134,12 @@ void keeper_app_put(struct keeper_app *app);
 bool keeper_is_needed(const struct conf_app *conf);
 
 /*
- * Opens the pipes for a worker and has the keeper read them. owner: the user
- * that may open /dev/stderr; (uid_t)-1: ours. Gives the ends for the worker, of
- * standard output and of standard error, which stay ours. NULL and errno.
+ * Opens the pipes for a worker, whose user may open /dev/stderr, and has the
+ * keeper read them. Gives the ends for the worker, of standard output and of
+ * standard error, which stay ours. NULL and errno.
  */
-struct output *keeper_hold(struct group *g, const char *id, uint32_t process,
-    uid_t owner, int its_ends_out[2]);
+struct output *keeper_hold(
+    struct group *g, const char *id, uint32_t process, int its_ends_out[2]);
 
 /* The worker has its ends, or will not have them: ours are closed. */
 void keeper_ends_given(struct output *o);

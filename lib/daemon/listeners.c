@@ -299,7 +299,6 @@ accepting_begin(struct app_listener *l, struct group *g)
 		.arrived = listeners_arrived,
 		.reopen = listeners_rebind,
 	};
-
 	const struct listener *open = &l->acceptor.listener;
 
 	if (l->where.kind == CONF_LISTEN_TCP && open->fd != -1) {

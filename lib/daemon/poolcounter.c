@@ -197,9 +197,8 @@ counter_process_lose(struct poolcounter *all, tstamp now)
 	if (now - all->h.began >= LIFE_MIN)
 		all->pause = 0;
 	timer_set(&all->h.sup->loop.timers, &all->again, now + all->pause);
-	all->pause = all->pause == 0 ? PAUSE_MIN : 2 * all->pause;
-	if (all->pause > PAUSE_MAX)
-		all->pause = PAUSE_MAX;
+	all->pause =
+	    all->pause == 0 ? PAUSE_MIN : tstamp_min(2 * all->pause, PAUSE_MAX);
 	helper_end(&all->h);
 	counter_listeners_free(all, &all->leaving);
 }

@@ -5,6 +5,8 @@
  * end what is left to do for files is awaited.
  */
 
+#include <sys/param.h>
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -179,9 +181,7 @@ tables_reserve(struct supervisor *s, const struct conf *conf)
 	size_t pool, groups, workers, accepted, used = 0;
 	char *memory;
 
-	want.apps = p->napps + (uint32_t)conf->apps_len + 1;
-	if (want.apps < have.apps)
-		want.apps = have.apps;
+	want.apps = MAX(p->napps + (uint32_t)conf->apps_len + 1, have.apps);
 	conf_pool_limits(conf, &want);
 	if (s->pool_memory != NULL && have.apps >= want.apps &&
 	    have.processes >= want.processes && have.conns >= want.conns &&
@@ -233,9 +233,7 @@ tables_sum_up(const struct conf *conf, struct need *out)
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		const struct app_options *o = &app->pool;
-		uint32_t n = o->max_processes < conf->max_processes
-		    ? o->max_processes
-		    : conf->max_processes;
+		uint32_t n = MIN(o->max_processes, conf->max_processes);
 
 		/* Its cgroup's memory.events. */
 		out->others++;

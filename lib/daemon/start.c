@@ -312,8 +312,8 @@ start_spec(struct start *t)
 		t->output_file = conf->program.output_file;
 		return true;
 	default:
-		w->output = keeper_hold(w->group, w->id, w->process,
-		    id->change ? id->uid : (uid_t)-1, t->spec.stdio + 1);
+		w->output =
+		    keeper_hold(w->group, w->id, w->process, t->spec.stdio + 1);
 		return w->output != NULL;
 	}
 }

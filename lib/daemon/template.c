@@ -311,8 +311,7 @@ fork_begin(struct worker *w, struct worker *by)
 	len = snprintf(text, sizeof(text), WIRE_FORK " %ju %s %s",
 	    (uintmax_t)f->serial, w->id, slot);
 	if (keeps)
-		w->output = keeper_hold(g, w->id, w->process,
-		    id->change ? id->uid : (uid_t)-1, fds + 1);
+		w->output = keeper_hold(g, w->id, w->process, fds + 1);
 	if (setsockopt(f->io.fd, SOL_SOCKET, SO_PASSCRED, &(int){ 1 },
 		sizeof(int)) != -1 &&
 	    loop_set(&s->loop, &f->io, EPOLLIN) != -1 &&
@@ -591,9 +590,9 @@ template_arm(struct template *t)
 {
 	tspan limit = t->w->group->conf->pool.start_timeout / 2;
 
-	if (limit > TEMPLATE_FORK_TIME)
-		limit = TEMPLATE_FORK_TIME;
-	template_patience(t, fork_is_asked(t->w) ? limit : TSTAMP_NEVER);
+	template_patience(t,
+	    fork_is_asked(t->w) ? tstamp_min(limit, TEMPLATE_FORK_TIME)
+				: TSTAMP_NEVER);
 }
 
 /* ready() of its channel: reads a packet, which may be its end. */

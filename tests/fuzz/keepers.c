@@ -49,7 +49,7 @@ join(uint32_t process)
 		abort();
 	w->channel.fd = ends[process][0];
 	w->child_end = ends[process][1];
-	w->output = keeper_hold(w->group, w->id, process, (uid_t)-1, output);
+	w->output = keeper_hold(w->group, w->id, process, output);
 	keeper_ends_given(w->output);
 	pool_spawned(&sup.pool, process, now);
 	(void)pool_ready(&sup.pool, process, now);

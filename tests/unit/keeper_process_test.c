@@ -153,8 +153,7 @@ TEST(an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end)
 	int ends[2], pair[2], out, before, unread = 0, events = 0;
 
 	memset(lines, '\n', sizeof(lines));
-	o = keeper_hold(
-	    fixture.group, "abcdefgh", KEEPER_NO_PROCESS, (uid_t)-1, ends);
+	o = keeper_hold(fixture.group, "abcdefgh", KEEPER_NO_PROCESS, ends);
 	NEED(o != NULL);
 	out = dup(ends[0]);
 	NEED(fcntl(out, F_SETFL, O_NONBLOCK) == 0);
@@ -216,8 +215,7 @@ TEST(what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does)
 	int ends[2], pair[2], out;
 	pid_t former;
 
-	o = keeper_hold(
-	    fixture.group, "abcdefgh", KEEPER_NO_PROCESS, (uid_t)-1, ends);
+	o = keeper_hold(fixture.group, "abcdefgh", KEEPER_NO_PROCESS, ends);
 	NEED(o != NULL);
 	out = dup(ends[0]);
 	keeper_ends_given(o);
