@@ -448,7 +448,6 @@ supervisor_run(struct supervisor *s)
 	log_info("stopped");
 	s->control->close(s->control_arg);
 	if (supervisor_stop_lanes(s)) {
-		template_fini(s);
 		keeper_fini(s);
 		poolcounter_fini(s);
 		free(s->pool_memory);

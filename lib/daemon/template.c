@@ -843,23 +843,6 @@ template_configure(struct group *g, tstamp now)
 	timer_advance(&g->sup->loop.timers, &of->timer, now);
 }
 
-void
-template_fini(struct supervisor *s)
-{
-	struct template *t;
-	struct fork *f;
-
-	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL) {
-		t->w->group = NULL;
-		template_free(t);
-	}
-	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL) {
-		timer_set(&s->loop.timers, &f->timer, TSTAMP_NEVER);
-		f->by = NULL;
-		fork_over(f);
-	}
-}
-
 /* --- carried over ------------------------------------------------------ */
 
 static bool

@@ -292,9 +292,6 @@ bool template_fork(struct worker *w);
 /* The core knows that a session of this worker, which may be warm, is over. */
 void template_served(struct worker *w, tstamp now);
 
-/* No start of a template may be in the lane. */
-void template_fini(struct supervisor *s);
-
 /* Behind FORKED was "SERIAL PID"; pid 0: it could not. False: not asked. */
 bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
 

@@ -51,9 +51,20 @@ name(pid_t pid)
 static void
 end(void)
 {
+	struct template *t;
+	struct fork *f;
+
 	fixture.group->closing = true;
 	template_configure(fixture.group, fixture.now);
-	template_fini(&sup);
+	while ((t = TAILQ_FIRST(&sup.templates.all)) != NULL) {
+		t->w->group = NULL;
+		template_free(t);
+	}
+	while ((f = TAILQ_FIRST(&sup.templates.forks)) != NULL) {
+		timer_set(&sup.loop.timers, &f->timer, TSTAMP_NEVER);
+		f->by = NULL;
+		fork_over(f);
+	}
 	fixture_end();
 }
 
