@@ -153,19 +153,6 @@ void keeper_ends_given(struct output *o);
 bool keeper_leave(struct output **o, void (*over)(void *arg, tstamp now),
     void *arg, tstamp now);
 
-/* Whether it is read, or will be; whether its last lines are still to come. */
-static inline bool
-keeper_reads(const struct output *o)
-{
-	return o != NULL && o->ends[0] != -1;
-}
-
-static inline bool
-keeper_awaits(const struct output *o)
-{
-	return o != NULL && o->patience.at != TSTAMP_NEVER;
-}
-
 /* Queues it. Calls nothing back before the next turn of the loop. */
 void keeper_take_back(struct group *g, struct retake *r);
 

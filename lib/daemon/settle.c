@@ -438,7 +438,8 @@ settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
 		/* The end that is the cause of it is told first. */
-		if (w != NULL && keeper_awaits(w->output))
+		if (w != NULL && w->output != NULL &&
+		    w->output->patience.at != TSTAMP_NEVER)
 			w->leaving.backs_off = true;
 		else
 			group_tell_backoff(g, now);

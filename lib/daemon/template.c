@@ -700,7 +700,7 @@ template_of(const struct group *g, uint32_t generation)
 		return NULL;
 	/* A template whose output is not read would end by that. */
 	if (g->conf->program.output == CONF_OUTPUT_LOG &&
-	    !keeper_reads(t->w->output))
+	    (t->w->output == NULL || t->w->output->ends[0] == -1))
 		return NULL;
 	return t;
 }

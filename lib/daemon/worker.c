@@ -164,7 +164,10 @@ worker_free(struct worker *w)
 		close(w->memory_fd);
 	if (w->process != WORKER_TEMPLATE) {
 		s->workers[w->process] = NULL;
-		autosize_forget(w);
+		/* What was measured of it counts no more. */
+		w->group->autosize.own -= w->usage.found.own;
+		w->group->autosize.most -= w->usage.found.most;
+		w->group->autosize.measured -= w->usage.found.most != 0;
 		TAILQ_REMOVE(&w->group->workers, w, next);
 	}
 	free(w->status);

@@ -92,17 +92,6 @@ struct worker {
 	struct leaving leaving;
 };
 
-/* --- autosize.c --------------------------------------------------------- */
-
-/* The process is gone: it counts no more. */
-static inline void
-autosize_forget(struct worker *w)
-{
-	w->group->autosize.own -= w->usage.found.own;
-	w->group->autosize.most -= w->usage.found.most;
-	w->group->autosize.measured -= w->usage.found.most != 0;
-}
-
 /* --- worker.c ---------------------------------------------------------- */
 
 /*
