@@ -29,6 +29,9 @@
 /* For so long it is known that an app has stalled one that is gone by now. */
 #define KEEPER_MEMORY TSPAN_SECONDS(60)
 
+/* Descriptors that wait to be closed for which there is more room at a time. */
+#define CLOSINGS_ROOM 64
+
 /* How long a packet waits for the number of a descriptor. */
 #define ROOM_LIMIT TSPAN_SECONDS(5)
 
@@ -142,19 +145,16 @@ keeper_is_needed(const struct conf_app *conf)
 static void
 keeper_queue_closing(struct keeper_app *app, int fd, bool drain)
 {
-	size_t room = app->closings_room;
 	struct keeper_closing *closings = app->closings;
 
-	if (app->nclosings == room) {
-		room = room == 0 ? 16 : 2 * room;
-		closings = reallocarray(closings, room, sizeof(*closings));
-		if (closings == NULL) {
-			keeper_close_here(fd);
-			return;
-		}
-		app->closings = closings;
-		app->closings_room = room;
+	if (app->nclosings % CLOSINGS_ROOM == 0)
+		closings = reallocarray(closings,
+		    app->nclosings + CLOSINGS_ROOM, sizeof(*closings));
+	if (closings == NULL) {
+		keeper_close_here(fd);
+		return;
 	}
+	app->closings = closings;
 	/* A descriptor that waits keeps its app. */
 	if (app->nclosings == 0)
 		app->refs++;
@@ -1078,13 +1078,11 @@ static bool
 keeper_restore(struct carry *c, struct group *g, void *record)
 {
 	struct keepers *all = c->sup->keepers;
-	struct keeper *k = malloc(sizeof(*k));
+	struct keeper *k = all->current == NULL ? malloc(sizeof(*k)) : NULL;
 
 	(void)g;
-	if (k == NULL || all->current != NULL) {
-		free(k);
+	if (k == NULL)
 		return false;
-	}
 	keeper_init_one(k, all);
 	all->current = k;
 	if (!carry_copy(c, k, record) || !helper_map(&k->h))

@@ -55,7 +55,6 @@ struct keeper_app {
 		bool drain; /* what lies in it is read before */
 	} * closings; /* owned, the oldest first */
 	size_t nclosings;
-	size_t closings_room;
 };
 
 /* The output of a worker, whose keeper_leave() has not returned false. */

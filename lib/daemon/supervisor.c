@@ -3,6 +3,7 @@
  * waits for it to be ready, and its end.
  */
 
+#include <sys/param.h>
 #include <sys/prctl.h>
 
 #include <signal.h>
@@ -41,8 +42,7 @@ supervisor_grace(const struct conf *conf)
 	tspan grace = 0;
 
 	for (size_t i = 0; i < conf->apps_len; i++)
-		if (conf->apps[i].pool.kill_timeout > grace)
-			grace = conf->apps[i].pool.kill_timeout;
+		grace = MAX(grace, conf->apps[i].pool.kill_timeout);
 	return grace;
 }
 

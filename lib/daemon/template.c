@@ -606,10 +606,9 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 	struct templating *of = w->group->templating;
 	struct timers *timers = &w->sup->loop.timers;
 	bool started = t->from[0] == '\0';
-	char packet[WIRE_MAX];
+	char packet[WIRE_MAX + 1];
 	struct fdpass_got got;
-	ssize_t n =
-	    fdpass_recv(io->fd, packet, sizeof(packet), MSG_DONTWAIT, &got);
+	ssize_t n = fdpass_recv(io->fd, packet, WIRE_MAX, MSG_DONTWAIT, &got);
 	size_t len = n < 0 ? 0 : (size_t)n;
 
 	(void)events;
@@ -617,6 +616,7 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 		return;
 	for (size_t i = 0; n != -1 && i < got.nfds; i++)
 		keeper_close(w->group, got.fds[i]);
+	packet[len] = '\0';
 	if (n <= 0) {
 		/* The end of the process tells more, if it comes. */
 		t->silent = true;
@@ -631,12 +631,10 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 		template_serve(t, now);
 	} else if (len >= fail && memcmp(packet, WIRE_FAIL, fail) == 0 &&
 	    (len == fail || packet[fail] == ' ')) {
-		template_fail(t, now, "cannot go on:%.*s",
-		    (int)(len - fail > 200 ? 200 : len - fail), packet + fail);
+		template_fail(t, now, "cannot go on:%.200s", packet + fail);
 	} else if (len > unfit && memcmp(packet, WIRE_UNFIT " ", unfit) == 0) {
-		template_fail(t, now, "cannot be forked: %.*s",
-		    (int)(len - unfit > 200 ? 200 : len - unfit),
-		    packet + unfit);
+		template_fail(
+		    t, now, "cannot be forked: %.200s", packet + unfit);
 		/* Another one could not be forked either, until a restart. */
 		if (started) {
 			of->backoff.until = TSTAMP_NEVER;
