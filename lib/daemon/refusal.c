@@ -110,21 +110,14 @@ refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* Reads what is there; false: there is more than REFUSAL_DRAIN bytes. */
+/* Of TCP: leaves out what is there; false: that may not be all. */
 static bool
 refusal_drain(int fd)
 {
-	char bytes[8192];
-	size_t left = REFUSAL_DRAIN;
+	static char bytes[REFUSAL_DRAIN];
 
-	while (left > 0) {
-		ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-
-		if (n <= 0)
-			return true;
-		left -= (size_t)n < left ? (size_t)n : left;
-	}
-	return false;
+	return recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT | MSG_TRUNC) <
+	    REFUSAL_DRAIN;
 }
 
 /* The keeper closes the connection; its app may have waited for that. */
