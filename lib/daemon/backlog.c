@@ -43,6 +43,9 @@
 #define OPEN_PAUSE_AWAITED TSPAN_SECONDS(1)
 #define OPEN_REST 20
 
+/* Sockets for which there is more room at a time. */
+#define SOCKETS_ROOM 1024
+
 /* Children of a process, and theirs, that are looked at. */
 #define CHILDREN_MAX 32
 
@@ -89,7 +92,6 @@ struct backlog_look {
 	struct open_process *at; /* whose descriptors are listed */
 	struct open_socket *sockets; /* in order of inodes */
 	size_t nsockets;
-	size_t room;
 	bool connected; /* a connection was found */
 	bool unknown; /* any process may hold one */
 	struct sockaddr_in6 own; /* a silent one listens there */
@@ -123,17 +125,15 @@ open_found(void *arg, const struct socket_seen *seen)
 	for (size_t i = 0; i < l->nlisteners; i++)
 		if (l->listeners[i].inode == seen->inode)
 			return true;
-	if (l->nsockets == l->room) {
-		s = reallocarray(
-		    l->sockets, 2 * l->room + 64, sizeof(*l->sockets));
-		if (s == NULL) {
-			l->unknown = true;
-			return false;
-		}
-		l->sockets = s;
-		l->room = 2 * l->room + 64;
+	s = l->sockets;
+	if (l->nsockets % SOCKETS_ROOM == 0)
+		s = reallocarray(s, l->nsockets + SOCKETS_ROOM, sizeof(*s));
+	if (s == NULL) {
+		l->unknown = true;
+		return false;
 	}
-	s = &l->sockets[l->nsockets++];
+	l->sockets = s;
+	s += l->nsockets++;
 	*s = (struct open_socket){ .inode = seen->inode };
 	if (listens)
 		memcpy(&s->at, &seen->addr, sizeof(s->at));

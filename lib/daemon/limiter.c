@@ -522,7 +522,6 @@ lock_new(struct limiter *l, unsigned server)
 		return NULL;
 	*k = (struct lock){ .limiter = l,
 		.io = { .fd = -1, .ready = lock_ready },
-		.dial = { .work = lock_dial_work, .done = lock_dial_done },
 		.token = n,
 		.server = server };
 	timer_init(&k->late, lock_late);
@@ -536,6 +535,8 @@ lock_dial(struct lock *k, unsigned server, tstamp now)
 	struct limiter *l = k->limiter;
 	struct supervisor *s = l->group->sup;
 
+	k->dial =
+	    (struct lane_job){ .work = lock_dial_work, .done = lock_dial_done };
 	k->state = LOCK_CONNECTING;
 	k->server = server;
 	k->used = false;
@@ -807,8 +808,6 @@ lock_restore(struct carry *c, struct group *g, void *record)
 	k->limiter = l;
 	k->io.ready = lock_ready;
 	k->late.fire = lock_late;
-	k->dial =
-	    (struct lane_job){ .work = lock_dial_work, .done = lock_dial_done };
 	k->len = strlen(k->line);
 	if (k->follows > l->ntokens ||
 	    (k->follows > 0 && l->tokens[k->follows - 1] == NULL))

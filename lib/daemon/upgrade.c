@@ -785,28 +785,27 @@ upgrade_turn(struct supervisor *s, tstamp now)
 struct reload_answer *
 upgrade_request(struct supervisor *s, tstamp now)
 {
-	struct upgrade *u = s->upgrade;
+	struct upgrade *u;
 
-	if (u == NULL) {
-		u = calloc(1, sizeof(*u));
-		if (u == NULL ||
-		    (u->answer = calloc(1, sizeof(*u->answer))) == NULL) {
-			log_warn("cannot upgrade");
-			free(u);
-			return NULL;
-		}
-		u->sup = s;
-		u->answer->refs = 1;
-		u->says = u->memory = -1;
-		u->until = now + TIME_SETTLES;
-		timer_init(&u->timer, NULL);
-		timer_set(&s->loop.timers, &u->timer, now);
-		s->upgrade = u;
-		if (s->told.ready)
-			(void)notify_send("RELOADING=1\nMONOTONIC_USEC=%lld",
-			    (long long)(now / 1000));
-		tell_daemon(s, LOG_LEVEL_INFO, EVENT_UPGRADE, "upgrading to %s",
-		    program.path);
+	if (s->upgrade != NULL)
+		return upgrade_answer(s);
+	u = calloc(1, sizeof(*u));
+	if (u == NULL || (u->answer = calloc(1, sizeof(*u->answer))) == NULL) {
+		log_warn("cannot upgrade");
+		free(u);
+		return NULL;
 	}
+	u->sup = s;
+	u->answer->refs = 1;
+	u->says = u->memory = -1;
+	u->until = now + TIME_SETTLES;
+	timer_init(&u->timer, NULL);
+	timer_set(&s->loop.timers, &u->timer, now);
+	s->upgrade = u;
+	if (s->told.ready)
+		(void)notify_send("RELOADING=1\nMONOTONIC_USEC=%lld",
+		    (long long)(now / 1000));
+	tell_daemon(
+	    s, LOG_LEVEL_INFO, EVENT_UPGRADE, "upgrading to %s", program.path);
 	return upgrade_answer(s);
 }
