@@ -398,8 +398,9 @@ apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
 bool
 group_roll_back(struct group *g, tstamp now)
 {
-	struct conf *old = g->config;
-	const struct conf_app *app = g->former.conf;
+	struct conf *old = g->config, *former = g->former.config;
+	const struct conf_app *app =
+	    former == NULL ? NULL : conf_find_app(former, g->conf->name);
 	bool same = app != NULL && !group_is_another(g, app) &&
 	    app->listen.len == g->conf->listen.len;
 
@@ -408,9 +409,8 @@ group_roll_back(struct group *g, tstamp now)
 			   g->conf->listen.list[i].text) == 0;
 	if (!same)
 		return false;
-	apps_configure(g, g->former.config, app, now);
+	apps_configure(g, former, app, now);
 	g->former.config = NULL;
-	g->former.conf = NULL;
 	g->former.in_force = true;
 	conf_free(old);
 	size_apply(g, now);
@@ -443,7 +443,6 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	if ((changes & CONF_CHANGED_PROCESS) != 0) {
 		conf_free(g->former.config);
 		g->former.config = old;
-		g->former.conf = former;
 	} else {
 		conf_free(old);
 	}
@@ -666,8 +665,6 @@ name_restore(struct carry *c, struct group *g, void *record)
 		    conf_load_text(s->config->file, NULL, row->former, &report);
 	if (row->former != NULL)
 		conf_report_fini(&report);
-	if (g->former.config != NULL)
-		g->former.conf = &g->former.config->apps[0];
 	return true;
 }
 
@@ -683,11 +680,11 @@ apps_carry(struct carry *c, const struct group *g)
 	struct carried_name name = { g->conf->name, g->conf->broken != NULL,
 		NULL };
 	size_t len;
-	FILE *out =
-	    g->former.conf == NULL ? NULL : open_memstream(&name.former, &len);
+	const struct conf *former = g->former.config;
+	FILE *out = former == NULL ? NULL : open_memstream(&name.former, &len);
 
 	if (out != NULL) {
-		conf_print_app(g->former.conf, out);
+		conf_print_app(conf_find_app(former, g->conf->name), out);
 		(void)fclose(out);
 	}
 	carry_put(c, CARRIED_NAME, g->app, &name);

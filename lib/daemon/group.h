@@ -140,7 +140,6 @@ struct group {
 	const struct conf_app *conf;
 	struct {
 		struct conf *config; /* a reference; NULL: there is none */
-		const struct conf_app *conf;
 		uint32_t generation; /* that replaces its processes */
 		bool in_force; /* until the file is loaded anew */
 	} former;

@@ -105,7 +105,6 @@ struct limiter {
 	char request[512];
 	char regain[512];
 	TAILQ_HEAD(, lock) idle;
-	unsigned nidle;
 	struct lock **tokens; /* by token; NULL: free */
 	uint32_t ntokens;
 	bool gather; /* locks are lost, or not at the first server */
@@ -192,10 +191,8 @@ lock_free(struct lock *k)
 	struct limiter *l = k->limiter;
 
 	lock_disconnect(k);
-	if (k->state == LOCK_IDLE) {
+	if (k->state == LOCK_IDLE)
 		TAILQ_REMOVE(&l->idle, k, next);
-		l->nidle--;
-	}
 	if (k->probe)
 		l->servers[k->server].probed = false;
 	if (k->predecessor != NULL) {
@@ -313,15 +310,17 @@ lock_say(struct lock *k, enum lock_state state, const char *text, tspan wait,
 static void
 lock_idle(struct lock *k)
 {
-	struct limiter *l = k->limiter;
+	const struct lock *idle;
+	unsigned n = 0;
 
-	if (l->nidle >= IDLE_MAX) {
+	TAILQ_FOREACH(idle, &k->limiter->idle, next)
+		n++;
+	if (n >= IDLE_MAX) {
 		lock_free(k);
 		return;
 	}
 	lock_expect(k, TSTAMP_NEVER);
-	TAILQ_INSERT_HEAD(&l->idle, k, next);
-	l->nidle++;
+	TAILQ_INSERT_HEAD(&k->limiter->idle, k, next);
 	k->used = true;
 	k->state = LOCK_IDLE;
 }
@@ -435,8 +434,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 	}
 	if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0)
 		return;
-	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
-		error = errno;
+	(void)getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len);
 	if (error == 0 && loop_set(&l->group->sup->loop, io, EPOLLIN) == -1)
 		error = errno;
 	if (error != 0) {
@@ -578,7 +576,6 @@ limiter_request(struct limiter *l, tstamp now)
 		lock_free(k);
 	if (k != NULL) {
 		TAILQ_REMOVE(&l->idle, k, next);
-		l->nidle--;
 		lock_say(k, LOCK_ASKING, l->request, l->limit->timeout, now);
 		return;
 	}
@@ -823,10 +820,8 @@ lock_restore(struct carry *c, struct group *g, void *record)
 		l->servers[n].down = true;
 	}
 	l->gather = l->gather || (k->io.fd == -1 && k->state == LOCK_HELD);
-	if (k->state == LOCK_IDLE) {
+	if (k->state == LOCK_IDLE)
 		TAILQ_INSERT_TAIL(&l->idle, k, next);
-		l->nidle++;
-	}
 	return true;
 }
 

@@ -74,9 +74,7 @@ struct upgrade {
 	struct child_result result;
 	struct stat file; /* of the program that is tried */
 	struct reap_death death; /* of it; pid 0: it lives */
-	char *former; /* version of the program before */
-	char why[WHY_MAX]; /* that came back; or "" */
-	tstamp began; /* the pause */
+	char why[WHY_MAX]; /* the program before came back; or "" */
 };
 
 /* Whether the descriptors in the state stay open when a program is executed. */
@@ -292,8 +290,6 @@ upgrade_inherit(struct supervisor *s)
 	u->phase = UPGRADE_ARRIVED;
 	u->answer->refs = 1;
 	u->until = c.now + TIME_SERVES;
-	u->began = head->began;
-	u->former = head->version;
 	u->says = u->memory = -1;
 	(void)strlcpy(u->why, head->back, sizeof(u->why));
 	timer_init(&u->timer, NULL);
@@ -378,7 +374,6 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 	if (u->memory != -1)
 		(void)close(u->memory);
 	s->upgrade = NULL;
-	free(u->former);
 	free(u);
 }
 
@@ -722,7 +717,7 @@ upgrade_serves(const struct supervisor *s)
 static void
 upgrade_arrive(struct upgrade *u)
 {
-	double pause = tspan_to_seconds(clock_now() - u->began) * 1000;
+	double pause = tspan_to_seconds(clock_now() - past.head.began) * 1000;
 
 	if (u->why[0] != '\0')
 		upgrade_end(u, false,
@@ -732,7 +727,7 @@ upgrade_arrive(struct upgrade *u)
 	else
 		upgrade_end(u, true,
 		    "upgraded from %s to %s, with a pause of %.1f ms",
-		    u->former, APPPOOL_VERSION, pause);
+		    past.head.version, APPPOOL_VERSION, pause);
 }
 
 void
