@@ -475,28 +475,28 @@ backlog_time_to_look(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, backlog.timer);
 
-	if (!group_accepts_itself(g)) {
-		if (g->sup->pool.apps[g->app].announced)
+	const struct app *a = &g->sup->pool.apps[g->app];
+
+	if (group_accepts_itself(g)) {
+		if (g->hold.muted)
 			return;
-		open_look(g, true, 0, now);
-		if (app_processes(&g->sup->pool.apps[g->app]) > 0)
-			timer_set(&g->sup->loop.timers, t,
-			    tstamp_add(now, BACKLOG_SILENCE));
+		backlog_look(g, now);
+		if (now < g->backlog.calm_at) {
+			look_later(g, now);
+			return;
+		}
+		listeners_resume(g);
+		/* Of a program without a file somebody wants to know at once.
+		 */
+		if (g->config->choice == NULL || !g->backlog.awaited)
+			return;
+	} else if (a->announced) {
 		return;
 	}
-	if (g->hold.muted)
-		return;
-	backlog_look(g, now);
-	if (now < g->backlog.calm_at) {
-		look_later(g, now);
-		return;
-	}
-	listeners_resume(g);
-	/* Of a program without a file somebody wants to know at once. */
-	if (g->config->choice == NULL || !g->backlog.awaited)
-		return;
 	open_look(g, true, 0, now);
-	timer_set(&g->sup->loop.timers, t, tstamp_add(now, BACKLOG_SILENCE));
+	if (app_processes(a) > 0)
+		timer_set(
+		    &g->sup->loop.timers, t, tstamp_add(now, BACKLOG_SILENCE));
 }
 
 void

@@ -46,34 +46,12 @@ struct refusal {
 
 /* --- answers ------------------------------------------------------------ */
 
-/* Why no process is ready, where clients may know that. */
-static void
-refusal_answer_http(const struct group *g, struct refusal_answer *out)
-{
-	char why[GROUP_FAILURE_MAX] = "";
-	char body[640] = "The service is too busy. Please try again later.\n";
-
-	if (g->conf->refusal.tell_failures &&
-	    app_ready(&g->sup->pool.apps[g->app]) == 0 &&
-	    group_failure(g, why)[0] != '\0')
-		(void)snprintf(
-		    body, sizeof(body), "%s: %s\n", g->conf->name, why);
-	out->bytes = out->made;
-	out->len = (size_t)snprintf(out->made, sizeof(out->made),
-	    "HTTP/1.1 503 Service Unavailable\r\n"
-	    "Content-Type: text/plain\r\n"
-	    "Content-Length: %zu\r\n"
-	    "Retry-After: 5\r\n"
-	    "Connection: close\r\n"
-	    "\r\n"
-	    "%s",
-	    strlen(body), body);
-}
-
 void
 refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
 {
 	const struct conf_app *conf = g->conf;
+	char why[GROUP_FAILURE_MAX] = "";
+	char body[640] = "The service is too busy. Please try again later.\n";
 	unsigned char h[FCGI_HEADER_LEN];
 	unsigned id = 0;
 
@@ -81,6 +59,7 @@ refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
 	out->len = 0;
 	if (!refusal_answers(conf))
 		return;
+	out->bytes = out->made;
 	if (conf->refusal.on_full == CONF_ON_FULL_REPLY) {
 		out->bytes = conf->refusal.reply;
 		out->len = conf->refusal.reply_len;
@@ -101,10 +80,23 @@ refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
 		out->made[3] = (char)id;
 		out->made[5] = FCGI_BODY_LEN;
 		out->made[FCGI_HEADER_LEN + 4] = FCGI_OVERLOADED;
-		out->bytes = out->made;
 		out->len = REFUSAL_FASTCGI;
 	} else {
-		refusal_answer_http(g, out);
+		/* Why no process is ready, where clients may know that. */
+		if (conf->refusal.tell_failures &&
+		    app_ready(&g->sup->pool.apps[g->app]) == 0 &&
+		    group_failure(g, why)[0] != '\0')
+			(void)snprintf(
+			    body, sizeof(body), "%s: %s\n", conf->name, why);
+		out->len = (size_t)snprintf(out->made, sizeof(out->made),
+		    "HTTP/1.1 503 Service Unavailable\r\n"
+		    "Content-Type: text/plain\r\n"
+		    "Content-Length: %zu\r\n"
+		    "Retry-After: 5\r\n"
+		    "Connection: close\r\n"
+		    "\r\n"
+		    "%s",
+		    strlen(body), body);
 	}
 }
 

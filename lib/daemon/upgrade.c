@@ -382,27 +382,6 @@ upgrade_end(struct upgrade *u, bool ok, const char *fmt, ...)
 
 /* --- quiet ---------------------------------------------------------------- */
 
-/* A thing under way in the app that is not carried; NULL: none. */
-static const char *
-upgrade_app_busy(const struct group *g)
-{
-	const struct app *a = &g->sup->pool.apps[g->app];
-	const char *what = NULL;
-	const struct worker *w;
-
-	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
-		if (carry_kinds[id]->app_busy != NULL)
-			what = carry_kinds[id]->app_busy(g);
-	if (g->closing || a->phase >= APP_CLOSING)
-		return "it is being removed";
-	if (a->phase == APP_EMPTYING)
-		return "it is being stopped";
-	TAILQ_FOREACH(w, &g->workers, next)
-		if (w->leaving.death.pid != 0)
-			return "a process has ended";
-	return what;
-}
-
 /* False: why says what is under way. */
 static bool
 upgrade_is_quiet(struct supervisor *s, char why[WHY_MAX])
@@ -417,14 +396,27 @@ upgrade_is_quiet(struct supervisor *s, char why[WHY_MAX])
 	    : !lane_is_idle(&s->closer)  ? "a connection is being closed"
 					 : NULL;
 	const struct group *g = NULL;
+	const struct worker *w;
 
 	for (enum carry_id id = 0; id < CARRIED_KINDS && what == NULL; id++)
 		if (carry_kinds[id]->busy != NULL)
 			what = carry_kinds[id]->busy(s);
 	if (what == NULL && !carry_is_quiet(&s->pool))
 		what = "a connection is on its way";
-	while (what == NULL && (g = group_next(s, g)) != NULL)
-		what = upgrade_app_busy(g);
+	while (what == NULL && (g = group_next(s, g)) != NULL) {
+		enum app_phase phase = s->pool.apps[g->app].phase;
+
+		for (enum carry_id id = 0; id < CARRIED_KINDS; id++)
+			if (what == NULL && carry_kinds[id]->app_busy != NULL)
+				what = carry_kinds[id]->app_busy(g);
+		TAILQ_FOREACH(w, &g->workers, next)
+			if (w->leaving.death.pid != 0)
+				what = "a process has ended";
+		if (g->closing || phase >= APP_CLOSING)
+			what = "it is being removed";
+		else if (phase == APP_EMPTYING)
+			what = "it is being stopped";
+	}
 	if (what != NULL)
 		(void)snprintf(why, WHY_MAX, "%s%s%s",
 		    g == NULL ? "" : g->conf->name, g == NULL ? "" : ": ",
