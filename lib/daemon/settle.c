@@ -332,24 +332,15 @@ settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 	/* Its calls of accept() may be none that the library answers. */
 	if (late != NULL && !x->ready && !w->adapted)
 		(void)group_leave_library(w, late, now);
-	switch (a->kind) {
-	case ACTION_STOP:
+	if (a->kind == ACTION_STOP)
 		channel_stop(w);
-		break;
-	case ACTION_TERM:
-		if (x->end == END_REQUEST_TIMEOUT)
-			settle_late(s, a, now);
-		else
-			worker_signal(w, SIGTERM);
-		break;
-	case ACTION_KILL:
-		if (w->start.fork != NULL)
-			fork_refuse(w->start.fork, 0,
-			    "a process that it forked does not speak", now);
-		else
-			worker_signal(w, SIGKILL);
-		break;
-	}
+	else if (a->kind == ACTION_TERM && x->end == END_REQUEST_TIMEOUT)
+		settle_late(s, a, now);
+	else if (a->kind == ACTION_KILL && w->start.fork != NULL)
+		fork_refuse(w->start.fork, 0,
+		    "a process that it forked does not speak", now);
+	else
+		worker_signal(w, a->kind == ACTION_TERM ? SIGTERM : SIGKILL);
 }
 
 /* --- news --------------------------------------------------------------- */
