@@ -76,7 +76,7 @@ channel_close(struct worker *w)
 	if (w->refuses || w->group == NULL)
 		close(w->channel.fd);
 	else
-		keeper_close(w->group, w->channel.fd);
+		keeper_close(w->group->keeper, w->channel.fd, false);
 	w->channel.fd = -1;
 }
 
@@ -321,7 +321,7 @@ channel_taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
 			pool_retaken(&s->pool, conn, now);
 	}
 	if (fd != -1)
-		keeper_close(w->group, fd);
+		keeper_close(w->group->keeper, fd, false);
 }
 
 /*
@@ -644,7 +644,7 @@ channel_read(struct worker *w, bool *more_out, tstamp now)
 		return false;
 	*more_out = false;
 	for (size_t i = 0; n != -1 && i < got.nfds; i++)
-		keeper_close(w->group, got.fds[i]);
+		keeper_close(w->group->keeper, got.fds[i], false);
 	if (n == -1)
 		channel_misbehaved(w, now, "recvmsg: %s", strerror(errno));
 	else if (got.nfds > 0 || got.lost_fds)

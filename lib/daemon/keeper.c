@@ -141,9 +141,8 @@ keeper_is_needed(const struct conf_app *conf)
 
 /* --- closing ----------------------------------------------------------- */
 
-/* A close that may wait is left to the keeper, if there is memory. */
-static void
-keeper_queue_closing(struct keeper_app *app, int fd, bool drain)
+void
+keeper_close(struct keeper_app *app, int fd, bool drain)
 {
 	struct keeper_closing *closings = app->closings;
 
@@ -160,12 +159,6 @@ keeper_queue_closing(struct keeper_app *app, int fd, bool drain)
 		app->refs++;
 	closings[app->nclosings++] = (struct keeper_closing){ fd, drain };
 	keeper_hasten(app->all);
-}
-
-void
-keeper_close(struct group *g, int fd)
-{
-	keeper_queue_closing(g->keeper, fd, false);
 }
 
 void
@@ -189,7 +182,7 @@ keeper_close_conn(struct group *g, int fd, bool tcp, bool drain)
 	if (now)
 		keeper_close_here(fd);
 	else
-		keeper_queue_closing(g->keeper, fd, drain);
+		keeper_close(g->keeper, fd, drain);
 }
 
 static struct keeper_app *
@@ -303,7 +296,7 @@ keeper_ends_given(struct output *o)
 {
 	for (size_t i = 0; o != NULL && i < KEEPER_HOLD_FDS; i++) {
 		if (o->its_ends[i] != -1)
-			keeper_queue_closing(o->app, o->its_ends[i], false);
+			keeper_close(o->app, o->its_ends[i], false);
 		o->its_ends[i] = -1;
 	}
 }
@@ -330,7 +323,7 @@ keeper_give_up(struct output *o, bool here, tstamp now)
 		if (o->ends[i] != -1 && here)
 			keeper_close_here(o->ends[i]);
 		else if (o->ends[i] != -1)
-			keeper_queue_closing(o->app, o->ends[i], false);
+			keeper_close(o->app, o->ends[i], false);
 		o->ends[i] = -1;
 	}
 	if (!o->gone) {

@@ -155,14 +155,13 @@ bool keeper_leave(struct output **o, void (*over)(void *arg, tstamp now),
 /* Queues it. Calls nothing back before the next turn of the loop. */
 void keeper_take_back(struct group *g, struct retake *r);
 
-/* Takes the descriptor over, and has the keeper close it. */
-void keeper_close(struct group *g, int fd);
-
 /*
- * The same for a connection, which is closed here and now if that cannot take
- * long. drain: else what its client has sent is read first, so that it sees no
- * reset; not where a process may be reading. Takes no lock that one may hold.
+ * Takes the descriptor over, and has the keeper close it. drain: what a client
+ * has sent is read first, so that it sees no reset; not where a process may be
+ * reading. _conn(): here and now if that cannot take long, for a connection;
+ * takes no lock that a process may hold.
  */
+void keeper_close(struct keeper_app *app, int fd, bool drain);
 void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
 
 /* The daemon ends: has the keeper do what is left, by then. Turns the loop. */

@@ -615,7 +615,7 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 	if (n == -1 && fdpass_is_later(errno))
 		return;
 	for (size_t i = 0; n != -1 && i < got.nfds; i++)
-		keeper_close(w->group, got.fds[i]);
+		keeper_close(w->group->keeper, got.fds[i], false);
 	packet[len] = '\0';
 	if (n <= 0) {
 		/* The end of the process tells more, if it comes. */

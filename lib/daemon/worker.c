@@ -145,7 +145,7 @@ worker_disown(struct worker *w)
 	    (w->group == NULL || fdpass_unread(w->child_end) == 0))
 		close(w->child_end);
 	else if (w->child_end != -1)
-		keeper_close(w->group, w->child_end);
+		keeper_close(w->group->keeper, w->child_end, false);
 	w->child_end = -1;
 	for (unsigned i = 0; i < WORKER_ID_LEN; i++)
 		w->id[i] = letters[arc4random_uniform(sizeof(letters) - 1)];

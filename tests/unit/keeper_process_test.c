@@ -167,7 +167,7 @@ TEST(an_answer_waits_for_few_lines_of_a_worker_that_prints_without_end)
 		CHECK_EQ(0, ioctl(out, FIONREAD, &unread));
 	} while (unread != before || sup.keepers->lines.at == TSTAMP_NEVER);
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	keeper_close(fixture.group, pair[0]);
+	keeper_close(fixture.group->keeper, pair[0], false);
 	while (!is_hung_up(pair[1]) && clock_now() < limit)
 		events += loop_turn(&sup.loop, fixture.now);
 	CHECK(is_hung_up(pair[1]));
@@ -223,7 +223,7 @@ TEST(what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does)
 	former = stop_keeper();
 	CHECK_EQ(5, write(out, "line\n", 5));
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	keeper_close(fixture.group, pair[0]);
+	keeper_close(fixture.group->keeper, pair[0], false);
 	await_another(former);
 	close_all();
 	CHECK(is_hung_up(pair[1]));
@@ -243,7 +243,7 @@ TEST(a_keeper_that_has_nothing_to_do_costs_no_time)
 	int pair[2];
 
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	keeper_close(fixture.group, pair[0]);
+	keeper_close(fixture.group->keeper, pair[0], false);
 	close_all();
 	close(pair[1]);
 	for (int i = 0; i < 8; i++)
