@@ -293,8 +293,8 @@ backlog_looked(struct lane_job *job, tstamp now)
 			    g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
 	}
 end:
-	if (g != NULL)
-		g->backlog.look = NULL;
+	if (l->group != NULL)
+		l->group->backlog.look = NULL;
 	free(l->sockets);
 	free(l);
 }
@@ -486,8 +486,7 @@ backlog_time_to_look(struct timer *t, tstamp now)
 			return;
 		}
 		listeners_resume(g);
-		/* Of a program without a file somebody wants to know at once.
-		 */
+		/* Of a program without a file it is to be known at once. */
 		if (g->config->choice == NULL || !g->backlog.awaited)
 			return;
 	} else if (a->announced) {
