@@ -521,10 +521,6 @@ void parking_forget(struct supervisor *s, struct accepted *c);
 /* The connection has come to its end: closes our copy, if there is one. */
 void parking_close(struct group *g, struct accepted *c);
 
-/* The bytes begin a request, whose head is not complete, nor too long. */
-#define PARKING_HEAD_MAX 16384
-bool parking_head_lacks(const char *bytes, size_t len);
-
 /* --- sampling.c ---------------------------------------------------------- */
 
 /* For another group, other options, or another process. */

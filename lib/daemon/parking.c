@@ -23,7 +23,8 @@
 /* Whenever there is more of a request. */
 #define PARKING_EVENTS_EACH (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
-/* The longest name of a method that is waited for. */
+/* The longest head, and name of a method, that are waited for. */
+#define PARKING_HEAD_MAX 16384
 #define PARKING_METHOD_MAX 32
 
 enum parked_state {
@@ -119,6 +120,39 @@ parking_serve(struct group *g, tstamp now)
 	return true;
 }
 
+/*
+ * Whether they begin a request whose head is neither complete nor too long. No
+ * more of HTTP/1 is understood here: bytes that are no method in capitals are
+ * for a process to refuse; a line may end without a CR, too.
+ */
+static bool
+parking_head_lacks(const char *bytes, size_t len)
+{
+	const char *end = bytes + len, *at;
+	size_t method = 0;
+
+	/* Empty lines before a request are left out of account. */
+	while (bytes < end && (*bytes == '\r' || *bytes == '\n'))
+		bytes++;
+	len = (size_t)(end - bytes);
+	while (method < len && method < PARKING_METHOD_MAX &&
+	    ((bytes[method] >= 'A' && bytes[method] <= 'Z') ||
+		bytes[method] == '-' || bytes[method] == '_'))
+		method++;
+	if (len >= PARKING_HEAD_MAX ||
+	    (method < len && (method == 0 || bytes[method] != ' ')) ||
+	    memchr(bytes, '\0', len) != NULL)
+		return false;
+	for (at = bytes; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;) {
+		at++;
+		if (at < end && *at == '\r')
+			at++;
+		if (at < end && *at == '\n')
+			return false;
+	}
+	return true;
+}
+
 /* How much a client has sent whose connection no process has had. */
 enum sent {
 	SENT_NOTHING, /* and nothing more will come */
@@ -201,41 +235,6 @@ parking_ready(struct loop_io *io, uint32_t events, tstamp now)
 	}
 	parking_move(k, PARKED_STIRRED);
 	(void)parking_serve(g, now);
-}
-
-/* --- the head of a request ------------------------------------------------ */
-
-/*
- * Nothing in a head of HTTP/1 is understood here: what has to be known is
- * whether there is more to wait for. Bytes that are no method in capitals are
- * for a process to refuse; a line may end without a CR, too.
- */
-bool
-parking_head_lacks(const char *bytes, size_t len)
-{
-	const char *end = bytes + len, *at;
-	size_t method = 0;
-
-	/* Empty lines before a request are left out of account. */
-	while (bytes < end && (*bytes == '\r' || *bytes == '\n'))
-		bytes++;
-	len = (size_t)(end - bytes);
-	while (method < len && method < PARKING_METHOD_MAX &&
-	    ((bytes[method] >= 'A' && bytes[method] <= 'Z') ||
-		bytes[method] == '-' || bytes[method] == '_'))
-		method++;
-	if (len >= PARKING_HEAD_MAX ||
-	    (method < len && (method == 0 || bytes[method] != ' ')) ||
-	    memchr(bytes, '\0', len) != NULL)
-		return false;
-	for (at = bytes; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;) {
-		at++;
-		if (at < end && *at == '\r')
-			at++;
-		if (at < end && *at == '\n')
-			return false;
-	}
-	return true;
 }
 
 /* --- time ----------------------------------------------------------------- */

@@ -28,6 +28,8 @@
 #define FCGI_BODY_LEN 8 /* of BEGIN_REQUEST and of END_REQUEST */
 
 #define REFUSAL_DRAIN 65536
+#define REFUSAL_FASTCGI (FCGI_HEADER_LEN + FCGI_BODY_LEN)
+#define REFUSAL_TIME TSPAN_SECONDS(2) /* an open one lasts at most */
 
 /* The number that web servers give the one request of a connection. */
 #define FIRST_REQUEST 1
@@ -46,7 +48,15 @@ struct refusal {
 
 /* --- answers ------------------------------------------------------------ */
 
-void
+struct refusal_answer {
+	/* Of the configuration, constant, or made. NULL: just close it. */
+	const char *bytes;
+	size_t len;
+	char made[1024];
+};
+
+/* To the client at fd, or at one that is not looked at (-1). */
+static void
 refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
 {
 	const struct conf_app *conf = g->conf;

@@ -52,18 +52,6 @@ struct accepted {
 /* Refusals that are open at a time; further ones are closed once answered. */
 #define REFUSAL_MAX 256
 
-#define REFUSAL_TIME TSPAN_SECONDS(2) /* an open one lasts at most */
-
-/* The length of FCGI_END_REQUEST, header and body. */
-#define REFUSAL_FASTCGI 16
-
-struct refusal_answer {
-	/* Of the configuration, constant, or made. NULL: just close it. */
-	const char *bytes;
-	size_t len;
-	char made[1024];
-};
-
 /*
  * Refuses the client at fd, which is taken over, as its app does. tcp, handed:
  * as in struct accepted.
@@ -78,9 +66,6 @@ refusal_answers(const struct conf_app *conf)
 	    (conf->refusal.on_full != CONF_ON_FULL_CLOSE &&
 		conf->refusal.protocol != CONF_PROTOCOL_RAW);
 }
-
-/* The answer to the client at fd, or at one that is not looked at (-1). */
-void refusal_answer(const struct group *g, int fd, struct refusal_answer *out);
 
 /* --- the daemon --------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "daemon/group.h"
+#include "daemon/parking.c"
 
 #include "fixture.h"
 

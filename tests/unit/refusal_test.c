@@ -11,8 +11,7 @@
 #include <poll.h>
 #include <time.h>
 
-#include "daemon/group.h"
-#include "daemon/keeper.h"
+#include "daemon/refusal.c"
 
 #include "check.h"
 #include "still.h"
