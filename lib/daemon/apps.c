@@ -8,8 +8,7 @@
  *
  * An app that leaves serves out what waits and what is in its backlogs, within
  * its stop_timeout. If it comes back meanwhile, the group that leaves is the
- * app again, with all it has: another one beside it would find its address
- * taken.
+ * app again: another one beside it would find its address taken.
  */
 
 #include <sys/param.h>

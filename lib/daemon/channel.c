@@ -258,8 +258,7 @@ pickup_look(struct timer *t, tstamp now)
 	/*
 	 * Connections beyond its concurrency are prefetched, and so lie last,
 	 * for as long as the sessions before them take: time counts from their
-	 * turn. (Those that could not be taken back count as received in the
-	 * core.)
+	 * turn. (Those that could not be taken back count as received.)
 	 */
 	for (; c != ILIST_NONE; c = p->conn_links[c].next) {
 		if (current > 0)

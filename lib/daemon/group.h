@@ -13,8 +13,7 @@ TAILQ_HEAD(parkeds, parked);
 
 /*
  * What a change needs opened: noted first, and then opened by a lane, for any
- * user who can read the folder of a socket can make a call wait that makes a
- * file there.
+ * user who can read a socket's folder can make a call wait that makes a file.
  */
 struct openings {
 	struct lane_job job;
@@ -368,9 +367,8 @@ void listeners_resume(struct group *g);
 bool listeners_serves(const struct app_listener *l);
 
 /*
- * ACTION_RESUME: there is room again. Without room the listeners of an app are
- * out of the loop: so at saturation a connection costs one accept() and no
- * epoll_ctl().
+ * ACTION_RESUME: there is room again. Without it an app's listeners are out of
+ * the loop: at saturation a connection costs one accept() and no epoll_ctl().
  */
 void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
 

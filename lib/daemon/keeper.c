@@ -48,8 +48,7 @@
  * Bytes that wait in the keeper's socket: half of them are the kernel's own,
  * and the longest line has room. An answer comes behind the lines that wait
  * there: with the kernel's usual size they were 9,000, and a worker that
- * printed empty lines had each dead worker's connections wait for seconds on a
- * busy machine.
+ * printed empty lines had each dead worker's connections wait for seconds.
  */
 #define SOCKET_BYTES (34 * 1024)
 
@@ -652,8 +651,7 @@ keeper_forget(struct timer *t, tstamp now)
 
 /*
  * The keeper is left alone, and ends when the kernel lets it go. What it has
- * not read is taken from its socket: we have copies of all that, so no close is
- * the last.
+ * not read is taken from its socket: as we have copies, no close is the last.
  */
 static void
 keeper_stall(struct keeper *k, uint32_t busy, tstamp now)

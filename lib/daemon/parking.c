@@ -1,8 +1,7 @@
 /*
  * Connections that are parked, between two requests or before the first. A
  * process that has parked a connection may have a copy still: no call is made
- * that takes a lock of the socket. One that is parked before its first request
- * may be read.
+ * that takes a lock of the socket. Before its first request, it may be read.
  */
 
 #include <sys/socket.h>
@@ -207,8 +206,7 @@ parking_ready(struct loop_io *io, uint32_t events, tstamp now)
 		sent = parking_look(k, events);
 	/*
 	 * Is the client gone for good? One that has shut its side down, or has
-	 * written and closed, may have sent a request before: a process finds
-	 * out.
+	 * written and closed, may have sent a request: a process finds out.
 	 */
 	if (sent == SENT_NOTHING || (events & EPOLLERR) != 0 ||
 	    ((events & EPOLLHUP) != 0 &&

@@ -11,8 +11,7 @@
  * So the ring of actions is emptied in its order, with whatever the actions
  * bring; the starts they ask for are begun when all apps have said what they
  * need, for a turn may begin only a few. The core drops an action that was
- * overtaken, so that each one is about a process, connection or app that is
- * there.
+ * overtaken, so that what each one is about is there.
  */
 
 #include <sys/socket.h>
@@ -259,8 +258,7 @@ report_begin(struct worker *w, tstamp now)
 
 /*
  * ACTION_SLOW: the oldest session is over slow_timeout old. ACTION_TERM: over
- * request_timeout. Their signals come behind the report, for which they do not
- * wait long.
+ * request_timeout. Their signals come behind the report, but soon.
  */
 static void
 settle_late(struct supervisor *s, const struct action *a, tstamp now)

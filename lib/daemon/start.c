@@ -1,7 +1,6 @@
 /*
- * The start of a process: which worker is started next, everything a program
- * is started with (command, variables, identity, limits, descriptors), and its
- * work in the lane.
+ * The start of a process: which worker is next, everything a program is started
+ * with (command, variables, identity, limits, descriptors), and work in a lane.
  */
 
 #include <sys/socket.h>
@@ -202,8 +201,7 @@ start_variables(struct start *t)
  * Copies of the sockets that it is to accept from. Each has the service
  * manager's name if it came from there, else that of the app, as the service
  * manager names sockets of a unit. Last come those that leave while the app
- * goes on and clients wait there: former processes may be gone before these are
- * served.
+ * goes on and clients wait there, for former processes may be gone.
  */
 static bool
 start_sockets(struct start *t)

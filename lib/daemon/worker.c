@@ -1,7 +1,6 @@
 /*
  * Processes as the daemon sees them: their numbers and signals; their death,
- * how it came and the steps in which they leave; and the reaping of children,
- * ours and orphans'.
+ * how it came and the steps in which they leave; and reaping, of orphans, too.
  */
 
 #include <assert.h>
