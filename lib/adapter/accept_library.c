@@ -799,6 +799,8 @@ epoll_wait(int epoll, struct epoll_event *events, int n, int timeout)
 	return epoll_pwait(epoll, events, n, timeout, NULL);
 }
 
+/* --- the beginning ------------------------------------------------------ */
+
 /*
  * Programs that only lead to the one that serves (a shell, env) come here, too,
  * and have the next one find the same: nothing is changed before accept().

@@ -62,6 +62,8 @@ call_waits(int notify, const struct call *c)
 	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) == 0;
 }
 
+/* --- all that wait ------------------------------------------------------ */
+
 /* Returns the list, with room for one more if there is memory. */
 static void *
 list_reserve(void *list, size_t len, size_t *room, size_t size)
@@ -462,6 +464,8 @@ serve_ended(struct adapter *a, int status)
 		sessions_end(a, a->sessions.len - 1);
 }
 
+/* --- serving ------------------------------------------------------------ */
+
 /* Whether a connection given to the call would be lost with its process. */
 static bool
 is_doomed(struct adapter *a, const struct call *c)
@@ -640,6 +644,8 @@ serve_signal(struct adapter *a, int sig)
 	a->terms++;
 	a->term_at = a->now + TERM_INTERVAL;
 }
+
+/* --- time --------------------------------------------------------------- */
 
 void
 serve_tick(struct adapter *a)

@@ -181,6 +181,8 @@ tell_peer(int conn)
 	}
 }
 
+/* --- becoming it -------------------------------------------------------- */
+
 /* Becomes the program, if the connection can be its input and output. */
 static void
 become_program(char **command, int conn)

@@ -471,6 +471,8 @@ apppool_retire(void)
 	return channel_say(worker.channel.fd, WIRE_RETIRE);
 }
 
+/* --- texts --------------------------------------------------------------- */
+
 /* Says one line of printable ASCII; before READY, why it fails alone. */
 static int __attribute__((format(printf, 2, 0)))
 say_text(const char *verb, const char *fmt, va_list ap)
