@@ -259,6 +259,31 @@ TEST(a_client_that_reads_late_loses_no_answer)
 	CHECK_EQ(answers + 1, heard(0));
 }
 
+TEST(each_client_that_does_not_read_is_cut_off_ten_seconds_later)
+{
+	begin(3);
+	say(0, "ACQ4ME k 1 9 60\n");
+	(void)turn_on();
+	say(1, "ACQ4ME k 1 9 60\n");
+	say_often(0, "STATS FULL\n", 400);
+	(void)turn_on();
+	now += TSPAN_SECONDS(5);
+	say_often(2, "STATS FULL\n", 400);
+	(void)turn_on();
+	CHECK(all.pending > 0);
+	CHECK_EQ(0, heard(1));
+	now += TSPAN_SECONDS(5);
+	(void)turn_on();
+	CHECK_EQ(1, figures.failed_sends);
+	CHECK_EQ(2, figures.clients);
+	CHECK_EQ(1, heard(1));
+	now += TSPAN_SECONDS(5);
+	(void)turn_on();
+	CHECK_EQ(2, figures.failed_sends);
+	CHECK_EQ(1, figures.clients);
+	CHECK_EQ(0, all.pending);
+}
+
 TEST(the_daemons_own_client_waits_for_no_other)
 {
 	int sv[2];
