@@ -44,7 +44,8 @@ bool view_has_signals(pid_t tid);
 /*
  * Whether the process behind this descriptor of pidfd_open(2) has been killed,
  * if only just now: until it is scheduled to die, it still looks as if it were
- * waiting. -1: it is gone, or only a thread of one, or the kernel is old.
+ * waiting. Not so for -1: it is gone, or only a thread of one, or the kernel is
+ * old.
  */
 bool view_is_killed(int pidfd);
 
