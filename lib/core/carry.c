@@ -219,7 +219,10 @@ carry_check(const struct pool *p)
 		    x->state == PROCESS_DETACHED ||
 		    x->state == PROCESS_RETIRING;
 
-		if (x->state != PROCESS_GONE && busy != (x->conns.count > 0))
+		/* A READY that is still to come would be out of place. */
+		if (x->state != PROCESS_GONE &&
+		    (busy != (x->conns.count > 0) ||
+			(!x->ready && (busy || x->state == PROCESS_IDLE))))
 			return a;
 	}
 	for (uint32_t i = 0; i < p->napps; i++) {

@@ -105,6 +105,9 @@ TEST(what_contradicts_itself_is_refused)
 		/* states and lists that do not exist */
 		{ "state=3 launched", "state=7 launched" },
 		{ "state=3 launched", "state=2 launched" },
+		/* a process with sessions, and an idle one, without READY */
+		{ "state=3 launched=1 ready=1", "state=3 launched=1" },
+		{ "state=2 launched=1 ready=1", "state=2 launched=1" },
 		{ "home=2 ", "home=200 " },
 		/* a connection of another app's process, or of none */
 		{ "state=3 process=0 seq=9", "state=3 process=1 seq=9" },
