@@ -241,6 +241,7 @@ places_yield(struct pool *p, uint32_t process)
 		    (!spares && app_processes(&p->apps[to]) > 0 &&
 			!places_has_more(p, a, &p->apps[to])))
 			continue;
+		/* The apps before it could not have been given this place. */
 		ilist_remove(&p->places, p->app_links, to);
 		ilist_push_front(&p->places, p->app_links, to);
 		process_stop(p, process, END_EVICTED);

@@ -258,8 +258,8 @@ rollout_step(struct pool *p, uint32_t app, bool act)
 			    p->processes[n].app == app &&
 			    p->processes[n].stamp > a->rollout.stamp)
 				process_stop(p, n, END_RESTARTED);
-		/* The caller can go back to the former program. */
 		if (canary) {
+			/* Of the former program, which the caller may start. */
 			a->generation++;
 			app_forgive(a);
 		}

@@ -463,7 +463,7 @@ options_load_app(const struct options *o, const struct conf *conf,
 			options_misuse(rate, out->typed_rate, valid);
 	} else if (!o->s.load.closed &&
 	    options_find(o, SIMULATE_RATE, NULL) == NULL) {
-		/* So that there is something to be seen, and none refused. */
+		/* At most a good part is busy: that is seen, none refused. */
 		for (size_t i = 0; i < conf->apps_len; i++)
 			places += conf->apps[i].pool.max_processes;
 		if (places > conf->max_processes)
