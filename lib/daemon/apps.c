@@ -522,7 +522,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 	for (g = NULL; (g = group_next(s, g)) != NULL;) {
 		if (g->closing) {
 			/* A new group of its name has come for it just now. */
-			if (s->pool.apps[g->app].phase == APP_RUNNING)
+			if (s->pool.apps[g->app].phase < APP_CLOSING)
 				apps_close(g, now);
 		} else if (conf_find_app(conf, g->conf->name) == NULL) {
 			logging_tell(answer, LOG_LEVEL_INFO,

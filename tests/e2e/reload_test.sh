@@ -538,6 +538,26 @@ testJobProcessesAreGivenNoConnectionAfterAReload() {
 	await status_is 1 apps web processes
 }
 
+# A group of that name takes its place, and is held for the same reason.
+testAHeldAppLeavesWhenItsHandoffChanges() {
+	while read -r held state goes_on; do
+		starts '' app web
+		ctl "$held" web >/dev/null
+		conf_of 'handoff = stdio' server web /bin/cat
+		hup
+		await said 'web: gone'
+		assertEquals "web $state" "$(status apps '*' name,state)"
+		assertTrue 'upgrade' "ctl upgrade >'$DIR/told' 2>&1"
+		ctl "$goes_on" web >/dev/null
+		assertEquals "web running" "$(status apps '*' name,state)"
+		stops_well
+		: >"$DIR/log"
+	done <<-EOF
+	drain drained resume
+	stop stopped start
+	EOF
+}
+
 # Without connections the files are looked at by timer.
 testARestartFileIsSeenForAnAppThatBecameAJob() {
 	app web </dev/null | conf
