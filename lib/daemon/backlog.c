@@ -474,7 +474,6 @@ void
 backlog_time_to_look(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, backlog.timer);
-
 	const struct app *a = &g->sup->pool.apps[g->app];
 
 	if (group_accepts_itself(g)) {

@@ -190,7 +190,8 @@ refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
 	/*
 	 * The client has closed its side, or all of it. There may be more than
 	 * we read: a client that closed but its side for writing has the rest
-	 * of the time to read the answer: a close over the rest destroys it.
+	 * of the time to read the answer, for closing over an unread request
+	 * destroys that.
 	 */
 	if (r->rest_len == 0 && r->tcp && !refusal_drain(r->io.fd))
 		(void)loop_set(&r->group->sup->loop, &r->io, 0);

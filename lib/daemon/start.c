@@ -201,7 +201,8 @@ start_variables(struct start *t)
  * Copies of the sockets that it is to accept from. Each has the service
  * manager's name if it came from there, else that of the app, as the service
  * manager names sockets of a unit. Last come those that leave while the app
- * goes on and clients wait there, for former processes may be gone.
+ * goes on and clients wait there: former processes may be gone before these are
+ * served.
  */
 static bool
 start_sockets(struct start *t)

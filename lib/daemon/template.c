@@ -364,8 +364,9 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	bool forked = false;
 
 	/*
-	 * Its number may not have been told yet. So its session, that of the
-	 * one that forks, decides whether the rest of its group ends with it.
+	 * Its number may not have been told yet. So its session decides whether
+	 * the rest of its group ends with it: that of the one that forks, and
+	 * so no other app's.
 	 */
 	TAILQ_FOREACH(f, &all->forks, next) {
 		if (f->w != NULL && f->named == death->pid)
