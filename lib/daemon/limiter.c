@@ -99,7 +99,7 @@ struct limit_server {
 struct limiter {
 	struct group *group;
 	struct conf *config; /* a reference, for limit */
-	const struct conf_limit *limit; /* the latest that the app had */
+	const struct conf_limit *limit; /* the app's latest; NULL: unknown */
 	unsigned nservers; /* 1 to SERVERLIST_MAX */
 	struct limit_server servers[SERVERLIST_MAX]; /* as in limit */
 	char request[512];
@@ -669,6 +669,20 @@ limiter_same_servers(const struct conf_limit *a, const struct conf_limit *b)
 	return same;
 }
 
+/* One without a limit; NULL: no memory. */
+static struct limiter *
+limiter_new(struct group *g)
+{
+	struct limiter *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->group = g;
+	TAILQ_INIT(&l->idle);
+	timer_init(&l->again, limiter_go_on);
+	return l;
+}
+
 void
 limiter_configure(struct group *g, tstamp now)
 {
@@ -691,17 +705,15 @@ limiter_configure(struct group *g, tstamp now)
 	if (g->over || limit->server == NULL)
 		return;
 	if (l == NULL) {
-		l = g->limiter = calloc(1, sizeof(*l));
+		l = g->limiter = limiter_new(g);
 		if (l == NULL) {
 			log_warn("%s: limit", g->conf->name);
 			return;
 		}
-		l->group = g;
-		TAILQ_INIT(&l->idle);
-		timer_init(&l->again, limiter_go_on);
 	} else {
-		moved = !limiter_same_servers(l->limit, limit);
-		key = strcmp(l->limit->key, limit->key) != 0;
+		moved =
+		    l->limit == NULL || !limiter_same_servers(l->limit, limit);
+		key = !moved && strcmp(l->limit->key, limit->key) != 0;
 	}
 	/*
 	 * Requests that are not answered are asked anew, at the next turn of
@@ -798,6 +810,11 @@ lock_restore(struct carry *c, struct group *g, void *record)
 	uint32_t n = k->token;
 
 	(void)c;
+	/* Of a limit that the app has no more, whose servers are not known. */
+	if (l == NULL)
+		l = g->limiter = limiter_new(g);
+	if (l != NULL && l->limit == NULL)
+		k->server = SERVER_OLD;
 	if (l == NULL || n > 1u << 24 || k->server > SERVER_OLD ||
 	    k->state <= LOCK_CONNECTING || k->state > LOCK_RELEASING ||
 	    !limiter_has_token(l, n) || l->tokens[n] != NULL)

@@ -211,6 +211,26 @@ testALockOfAFormerServerIsNotUsedAgain() {
 	assertEquals 3 "$(status apps web limit granted)"
 }
 
+# Its server is not in the configuration any more.
+testALockOfALimitThatIsGoneIsGivenBackAfterAnUpgrade() {
+	starts 'min_processes = 2' counted web 'local k 1 10 5s'
+	assertContains "$(web)" hello
+	hold_at first
+	sed -i '/^limit = /d' "$DIR/pool.conf"
+	reload
+	ctl upgrade >"$DIR/told" 2>&1
+	assertEquals "$(cat "$DIR/told")" 0 $?
+	assertContains "$(web)" hello
+	assertEquals 1 "$(status counter processing)"
+	open_gate first
+	behind
+	await status_is 0 counter processing
+	sed -i 's/^app "web" {/&\nlimit = "local k 1 10 5s"/' "$DIR/pool.conf"
+	reload
+	assertContains "$(web)" hello
+	stops_well
+}
+
 testALocalLimitWithoutACounterIsAMistake() {
 	limited web "local k 1 10 5s" </dev/null | conf
 	said=$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)
