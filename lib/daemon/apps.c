@@ -126,7 +126,6 @@ size_options(const struct group *g, struct app_options *out)
 	out->max_processes = g->size.now.max;
 }
 
-/* The core has the options of the app, with the size that it has now. */
 static void
 size_apply(struct group *g, tstamp now)
 {
@@ -188,10 +187,7 @@ size_set(
 	return true;
 }
 
-/*
- * The group has the options of a new configuration: tells which size holds if
- * an operator has set one.
- */
+/* Tells which size holds where an operator has set one, after a reload. */
 static void
 size_reloaded(struct group *g, FILE *answer)
 {

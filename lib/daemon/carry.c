@@ -237,7 +237,6 @@ read_value(const struct carry_field *f, struct reading *r, char *at)
 	return true;
 }
 
-/* The members of a record, up to the newline. */
 static bool
 read_members(struct carry *c, const struct carry_kind *k, struct reading *r,
     void *record)
@@ -326,7 +325,6 @@ carry_copy(struct carry *c, void *to, void *record)
 	return true;
 }
 
-/* Reads a record, and restores what it is of. */
 static bool
 carry_restore(struct carry *c, struct reading *r)
 {

@@ -65,10 +65,7 @@ struct carry_kind {
 	/* Adds all records of the app; or of the daemon, without any app. */
 	void (*put_app)(struct carry *c, const struct group *g);
 	void (*put)(struct carry *c);
-	/*
-	 * What is under way in the app, or in the daemon, and is not carried,
-	 * in words for people; NULL: nothing.
-	 */
+	/* For people: what is under way and not carried; NULL: nothing. */
 	const char *(*app_busy)(const struct group *g);
 	const char *(*busy)(const struct supervisor *s);
 };

@@ -1,7 +1,4 @@
-/*
- * What a daemon leaves to the program that replaces it: all records in their
- * order.
- */
+/* All that a daemon leaves to the program that replaces it, in order. */
 
 #include "daemon/carry.h"
 #include "daemon/worker.h"

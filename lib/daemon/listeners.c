@@ -227,10 +227,7 @@ listeners_rebind(struct acceptor *a, tstamp now)
 	openings_submit(&l->rebinding, &g->sup->looker, rebinding_done);
 }
 
-/*
- * Goes through the listeners of all apps; NULL: from the first one, and behind
- * the last.
- */
+/* The next listener of all apps; NULL: the first one, or no more. */
 static struct app_listener *
 listeners_next(const struct supervisor *s, struct app_listener *l)
 {

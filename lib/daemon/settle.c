@@ -97,7 +97,6 @@ waiters_is_gone(
 	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
-/* Drops waiters whose client has left. */
 static void
 waiters_sweep(struct timer *t, tstamp now)
 {

@@ -492,10 +492,7 @@ start_program(struct worker *w)
 	return 0;
 }
 
-/*
- * Has the template of the app fork the worker, or else, or (alone) anyway,
- * starts its program.
- */
+/* Has a template fork it; else, or (alone) anyway, starts its program. */
 static void
 start_begin(struct worker *w, bool alone, tstamp now)
 {

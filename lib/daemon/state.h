@@ -143,10 +143,7 @@ TAILQ_HEAD(groups, group);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
 
-/*
- * What happened lately, and what processes printed last, the oldest first; see
- * tell.c.
- */
+/* The latest events, and lines of processes, oldest first; see tell.c. */
 struct events {
 	char *mem; /* EVENTS_SIZE bytes; NULL: there is none */
 	size_t len; /* of what is kept there */
@@ -441,10 +438,7 @@ struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
 /* Has a lane open the log's file anew; see s->reopening. */
 void logging_reopen(struct supervisor *s);
 
-/*
- * Logs a line, and writes it to answer, which a client is waiting for; NULL:
- * nobody.
- */
+/* Logs a line, and writes it for a client (answer NULL: for none). */
 void logging_tell(FILE *answer, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
