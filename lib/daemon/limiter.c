@@ -669,7 +669,7 @@ limiter_same_servers(const struct conf_limit *a, const struct conf_limit *b)
 	return same;
 }
 
-/* One without a limit; NULL: no memory. */
+/* A limiter without a limit; NULL: no memory. */
 static struct limiter *
 limiter_new(struct group *g)
 {
