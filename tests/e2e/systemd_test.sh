@@ -236,8 +236,10 @@ stored_are() {
 	    -p NFileDescriptorStore --value)" -eq "$1" ]
 }
 
+# restart_and_reload ROUNDS: more often than systemd's limit of starts allows.
 restart_and_reload() {
 	for _ in $(seq "$1"); do
+		inside systemctl reset-failed apppoold.service
 		inside systemctl restart apppoold.service &&
 		    inside systemctl reload apppoold.service || return
 	done
