@@ -112,7 +112,10 @@ TEST(a_ceiling_does_not_waver)
 	steps(1);
 	ceiling = a.ceiling;
 	for (int i = 0; i < 10; i++) {
-		box.used += i % 2 == 0 ? 5 * MIB : -5 * MIB;
+		if (i % 2 == 0)
+			box.used += 5 * MIB;
+		else
+			box.used -= 5 * MIB;
 		steps(1);
 		NEED(a.ceiling == ceiling);
 	}
