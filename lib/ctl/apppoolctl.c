@@ -539,10 +539,9 @@ run_line(struct line *l)
 		if (line_value(l, OPTION_ALIVE) != NULL) {
 			words[1] = l->nargs > 0 ? l->words[1] : "*";
 			words[2] = "alive";
-			l->words = words;
 		}
 		l->daemon.timeout = PATIENCE;
-		break;
+		return ask_daemon(&l->daemon, words, stdout);
 	case COMMAND_METRICS:
 		if (line_value(l, OPTION_OPENMETRICS) != NULL)
 			*end++ = "openmetrics";
