@@ -95,7 +95,7 @@ source_read(struct arena *a, const char *path, size_t max)
 		s->error = ENOMEM;
 	else
 		text = arena_alloc(a, size = (size_t)st.st_size + 1, 1);
-	while (s->error == 0 && n != 0) {
+	while (text != NULL && s->error == 0 && n != 0) {
 		n = pread(fd, text + s->len, size - s->len, (off_t)s->len);
 		s->len += n > 0 ? (size_t)n : 0;
 		if (n == -1 && errno != EINTR)

@@ -853,12 +853,13 @@ static void
 limiter_carry(struct carry *c, const struct group *g)
 {
 	const struct limiter *l = g->limiter;
+	const uint32_t len = l == NULL ? 0 : l->ntokens;
 	struct lock *k;
 
-	for (uint32_t n = 0; l != NULL && n < 2 * l->ntokens; n++) {
-		k = l->tokens[n % l->ntokens];
+	for (uint32_t n = 0; n < 2 * len; n++) {
+		k = l->tokens[n < len ? n : n - len];
 		if (k == NULL || k->state == LOCK_IDLE || k->probe ||
-		    (k->predecessor != NULL) != (n >= l->ntokens))
+		    (k->predecessor != NULL) != (n >= len))
 			continue;
 		k->line[k->len] = '\0';
 		k->follows =

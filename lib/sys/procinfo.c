@@ -338,7 +338,7 @@ procinfo_oom_kills(unsigned long *out)
  * no process is found in them.
  */
 #define CALL(name) [SYS_##name] = #name
-#define FILE_CALL(name) [SYS_##name] = #name " of"
+#define FILE_CALL(name) [SYS_##name] = (#name " of")
 
 static const char *const hang_calls[] = { FILE_CALL(read), FILE_CALL(write),
 	FILE_CALL(readv), FILE_CALL(writev), FILE_CALL(pread64),
