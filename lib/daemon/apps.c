@@ -373,7 +373,7 @@ static void
 apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
     tstamp now)
 {
-	const struct cgroup_options former = g->conf->cgroup;
+	const struct cgroup_options *was = &g->conf->cgroup, *is = &app->cgroup;
 
 	/* From a number, auto goes on with what that has allowed. */
 	if (!g->conf->max_auto)
@@ -384,8 +384,11 @@ apps_configure(struct group *g, struct conf *config, const struct conf_app *app,
 	g->leaves = 0;
 	g->backlog.falls = false;
 	g->keeper->errors = app->program.stderr_level;
-	if (memcmp(&former, &app->cgroup, sizeof(former)) != 0 &&
-	    !g->hold.muted && !g->hold.stopped)
+	if (!g->hold.muted && !g->hold.stopped &&
+	    (was->memory_max != is->memory_max ||
+		was->memory_high != is->memory_high ||
+		was->cpu_weight != is->cpu_weight ||
+		was->cpu_max != is->cpu_max || was->tasks_max != is->tasks_max))
 		app_cgroup_make(g);
 	group_configure(g, now);
 }
