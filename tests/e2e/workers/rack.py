@@ -77,6 +77,15 @@ def a_body_that_breaks_off_is_not_taken_for_whole(folder):
             assert worker.ask(request, finish=True) == b""
 
 
+def a_body_in_a_file_has_no_name_there(folder):
+    with ready(environment={"TMPDIR": str(folder)}) as worker:
+        before = os.listdir(folder)
+        text = b"x" * 200000
+        assert worker.status(POST + b"Content-Length: %d\r\n\r\n%s"
+                             % (len(text), text)) == 200
+        assert os.listdir(folder) == before
+
+
 def a_body_may_be_read_again(folder):
     with ready() as worker:
         for size in (0, 9, 200000):
