@@ -315,23 +315,23 @@ has_bad(const struct prescan *p, const struct token *last)
 	return false;
 }
 
-/*
- * Goes on behind last: the section lacks that statement. Reports why, but only
- * once; NULL: that was reported.
- */
+/* Goes on behind last: the section lacks that. Reports why, unless NULL. */
 static void
 leave_out(struct prescan *p, struct token *last, int line, const char *why)
 {
-	if (why != NULL && !has_bad(p, last))
+	if (why != NULL)
 		findings_mistake(p->findings, where_of(p, line), "%s", why);
 	if (p->section != NULL)
 		p->section->gaps = true;
 	p->at = last + 1;
 }
 
+/* The same, but no reason where a mistake in it was reported. */
 #define reject(p, last, line, ...) \
-	leave_out( \
-	    p, last, line, arena_printf((p)->findings->arena, __VA_ARGS__))
+	leave_out(p, last, line, \
+	    has_bad(p, last) \
+		? NULL \
+		: arena_printf((p)->findings->arena, __VA_ARGS__))
 
 /* ---- statements ---- */
 
