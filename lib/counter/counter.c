@@ -6,11 +6,6 @@
 
 #include "counter/counter.h"
 
-/* libbsd's tree.h uses it in static functions and does not define it. */
-#ifndef __unused
-#define __unused __attribute__((unused))
-#endif
-
 /* --- order ---------------------------------------------------------------- */
 
 /* The height of a tree has a bound: no keys of a client are slow to find. */

@@ -52,11 +52,6 @@
 /* So many processes in a row that leave after one session are told of. */
 #define LEAVES_TOLD 10
 
-/* libbsd's tree.h uses it in static functions and does not define it. */
-#ifndef __unused
-#define __unused __attribute__((unused))
-#endif
-
 static int
 worker_compare(const struct worker *a, const struct worker *b)
 {
@@ -163,7 +158,7 @@ worker_free(struct worker *w)
 		close(w->memory_fd);
 	if (w->process != WORKER_TEMPLATE) {
 		s->workers[w->process] = NULL;
-		/* What was measured of it counts no more. */
+		/* Its measurements count no more. */
 		w->group->autosize.own -= w->usage.found.own;
 		w->group->autosize.most -= w->usage.found.most;
 		w->group->autosize.measured -= w->usage.found.most != 0;

@@ -20,11 +20,6 @@
 
 /* --- timers: a red-black tree, by time and order of setting ----------- */
 
-/* libbsd's tree.h uses it in static functions and does not define it. */
-#ifndef __unused
-#define __unused __attribute__((unused))
-#endif
-
 static int
 timer_compare(const struct timer *a, const struct timer *b)
 {
@@ -321,7 +316,7 @@ loop_turn(struct loop *l, tstamp deadline)
 	int called = 0;
 	int n;
 
-	/* What another program has left there, and this one does not want. */
+	/* Descriptors that the former program had there, and this has not. */
 	for (int fd = 0; l->inherited && fd < l->nplaces; fd++)
 		if (l->places[fd].io == NULL && l->places[fd].events != 0) {
 			(void)epoll_ctl(l->epfd, EPOLL_CTL_DEL, fd, NULL);

@@ -20,6 +20,11 @@
 
 #include "core/tstamp.h"
 
+/* libbsd's tree.h uses it in static functions and does not define it. */
+#ifndef __unused
+#define __unused __attribute__((unused))
+#endif
+
 /* Now, as all but tests in virtual time have it: CLOCK_MONOTONIC. */
 static inline tstamp
 clock_now(void)

@@ -5,11 +5,6 @@
 
 #include "counter_check.h"
 
-/* libbsd's tree.h uses it in static functions and does not define it. */
-#ifndef __unused
-#define __unused __attribute__((unused))
-#endif
-
 static int
 key_order(const struct counter_key *a, const struct counter_key *b)
 {
