@@ -91,7 +91,7 @@ void failure_end(struct pool *p, uint32_t process, enum process_end end);
 
 /* --- process.c: a process, from its start to its end ------------------- */
 
-/* Changes the state by its table; asserts that the event can be in it. */
+/* Changes the state by its table, which must have the event there. */
 void process_event(struct pool *p, uint32_t process, enum process_event e);
 
 /* The last session that the process may have is running, or is not. */

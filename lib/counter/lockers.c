@@ -357,7 +357,7 @@ locker_obey_all(
 		locker_say(cl, "ERROR LINE_TOO_LONG");
 		cl->skipping = true;
 	}
-	/* What is not carried out yet is kept: lines, or a part of one. */
+	/* Lines that are not carried out yet are kept, or a part of one. */
 	cl->in_len = cl->skipping ? 0 : len;
 	if (cl->in_len == 0) {
 		free(cl->in);

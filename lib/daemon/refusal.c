@@ -112,7 +112,7 @@ refusal_answer(const struct group *g, int fd, struct refusal_answer *out)
 
 /* --- the end ------------------------------------------------------------ */
 
-/* Of TCP: leaves out what is there; false: that may not be all. */
+/* Discards what a TCP client has sent; false: there may be more. */
 static bool
 refusal_drain(int fd)
 {

@@ -151,7 +151,7 @@ listener_protect(const char *path, const struct listener_file *ours, uid_t uid,
 	*why_out = "change the mode of the socket";
 	rc = chmod(name, mode & 0777);
 out:
-	/* With O_PATH that keeps errno. */
+	/* A close of an O_PATH descriptor keeps errno. */
 	(void)close(file);
 	return rc;
 }
