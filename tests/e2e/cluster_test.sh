@@ -130,6 +130,12 @@ assert_scaled() {
 	    "[ $8 -ge ${5%-*} ] && [ $8 -le ${5#*-} ]"
 }
 
+# probes_say STATUS PORT: readiness and liveness of the host there, which follow
+# its processes.
+probes_say() {
+	[ "$(cluster probes "$2" | xargs)" = "$1" ]
+}
+
 # Loads in processes that are busy on average on each host, of 8; on a machine that
 # is busy itself sessions last longer, and the need rises with them:
 #	idle	none: the least number of hosts is enough
@@ -143,8 +149,8 @@ testTheQueriesSayWhatAPersonWould() {
 	has_all || return 0
 	[ -x "$BUILD/libexec/apppool-web" ] || { skip 'no apppool-web'; return; }
 	begin_hosts
-	assertEquals '200 200' "$(cluster probes "$PORT_a" | xargs)"
-	assertEquals '503 503' "$(cluster probes "$PORT_b" | xargs)"
+	await probes_say '200 200' "$PORT_a"
+	await probes_say '503 503' "$PORT_b"
 	begin_prometheus
 	start_process "$PYTHON" tests/e2e/cluster.py load 20 100 \
 	    15 "$DIR/a/fits.sock" 15 "$DIR/b/fits.sock" 30 "$DIR/a/half.sock"
